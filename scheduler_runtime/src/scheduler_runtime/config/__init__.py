@@ -16,8 +16,7 @@ from scheduler_runtime.config.available_plugins import DECLARE_IT, Engine, missi
 from scheduler_runtime.config.defaulting import with_defaults
 from scheduler_runtime.config.document_check import Accepted, check_document, expand_profiles
 from scheduler_runtime.config.expansion import EffectiveProfile, default_profile, expand_profile
-from scheduler_runtime.config.findings import Finding, Severity
-from scheduler_runtime.config.linter import CODES, Code, lint, split_allowed
+from scheduler_runtime.config.linter import CODES, Code, Finding, Severity, lint, split_allowed
 from scheduler_runtime.config.load_report import (
     CONDITION,
     LoadReport,

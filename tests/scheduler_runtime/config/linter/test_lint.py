@@ -168,9 +168,9 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 def test_what_runs_at_a_point_is_what_the_effective_profile_says(written: dict[str, Any]) -> None:
     document = config.parse_document(written)
     if isinstance(document, config.Document):
-        for each in DocumentInput(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
-            meaning = each.meaning
-            points = meaning.running.points if meaning else {}
-            assert {point: each.runs(point) for point in points} == {
-                point: tuple(meaning.at(point)) for point in points if meaning
+        for profile in DocumentInput(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
+            effective = profile.effective
+            points = effective.running.points if effective else {}
+            assert {point: profile.plugins_at(point) for point in points} == {
+                point: tuple(effective.at(point)) for point in points if effective
             }

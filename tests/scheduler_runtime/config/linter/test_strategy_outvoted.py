@@ -13,7 +13,7 @@ from scheduler_runtime.catalog.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from scheduler_runtime.config.linter.strategy import Load, Scorers, Weights, outvoted, spread_scores
+from scheduler_runtime.config.linter.strategy_outvoted import Load, Scorers, Weights, outvoted, spread_scores
 from scheduler_runtime.plugins.noderesources import formulas as allocation
 from tests.support.linting import args, lint
 

@@ -1,8 +1,8 @@
-"""Arguments that nothing reads, and arguments that say nothing."""
+"""Arguments that no plugin reads, and arguments that change nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,91 +12,83 @@ from scheduler_runtime.catalog.args import (
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
     ResourceSpec,
     VolumeBindingArgs,
 )
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 from scheduler_runtime.catalog.syntax import is_extended_resource, is_scalar_resource
-from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.availability import other_version_with
+from scheduler_runtime.config.linter.findings import Match, Severity, check, check_of
 from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
-from scheduler_runtime.config.linter.names import lives_in
-from scheduler_runtime.config.linter.suggested_fixes import Fix, either, enabling
+from scheduler_runtime.config.linter.suggested_fixes import either, enabling
 
-_BALANCE = "NodeResourcesBalancedAllocation"
+_FIT, _BALANCE = "NodeResourcesFit", "NodeResourcesBalancedAllocation"
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 _LONGEST_SECONDS = (2**63 - 1) // 10**9
+"""Go holds a duration as nanoseconds in an int64; more seconds than that overflow and become negative."""
 
 
-@check(
-    Code(
-        "DisabledButConfigured",
-        Severity.WARNING,
-        "A plugin has arguments but is enabled nowhere, so nothing ever reads them.",
-        "Enable the plugin, or remove its entry from pluginConfig.",
-    )
-)
-def disabled_but_configured(meaning: EffectiveInput) -> Iterator[Match]:
-    for index, entry in enumerate(meaning.written.profile.plugin_config):
-        points = meaning.written.points(entry.name)
-        if points and entry.name not in meaning.enabled.names:
+@check("DisabledButConfigured", Severity.WARNING)
+def disabled_but_configured(effective: EffectiveInput) -> Iterator[Match]:
+    """A plugin has arguments but is enabled nowhere, so nothing ever reads them.
+
+    Enable the plugin, or remove its entry from pluginConfig.
+    """
+    profile = effective.profile
+    for index, entry in enumerate(profile.fields.plugin_config):
+        points = profile.points_of(entry.name)
+        if points and entry.name not in effective.enabled.names:
             yield Match(
                 f"pluginConfig[{index}]",
                 f"{entry.name} is enabled at no extension point, so these arguments are never read",
-                _either(enabling(meaning.written, entry.name, points), "remove this entry"),
+                either(enabling(profile, entry.name, points), "remove this entry"),
             )
 
 
-@check(
-    Code(
-        "UnknownPluginConfigured",
-        Severity.ERROR,
-        "There are arguments for a plugin that does not exist; kube-scheduler starts and never reads them.",
-        "Write the name of the plugin that is meant, in its exact spelling.",
-    )
-)
-def unknown_plugin_configured(written: ProfileInput) -> Iterator[Match]:
-    target = written.whole.target.version
-    for index, entry in enumerate(written.profile.plugin_config):
-        elsewhere = entry.name in REMOVED_PLUGINS or lives_in(entry.name, target)
-        if not written.points(entry.name) and not elsewhere:
-            near = catalog.similar_plugins(entry.name)
-            message = f"there is no plugin {entry.name!r}, so these arguments are never read{did_you_mean(near)}"
-            name = next((name for name in near if _can_be_called(written, index, name)), "")
+@check("UnknownPluginConfigured", Severity.ERROR)
+def unknown_plugin_configured(profile: ProfileInput) -> Iterator[Match]:
+    """There are arguments for a plugin that does not exist; kube-scheduler starts and never reads them.
+
+    Write the name of the plugin that is meant, in its exact spelling.
+    """
+    version = profile.document.target.version
+    for index, entry in enumerate(profile.fields.plugin_config):
+        existed = entry.name in REMOVED_PLUGINS or other_version_with(entry.name, version)
+        if not profile.points_of(entry.name) and not existed:
+            similar = catalog.similar_plugins(entry.name)
+            message = f"there is no plugin {entry.name!r}, so these arguments are never read{did_you_mean(similar)}"
+            name = next((name for name in similar if _accepts_entry(profile, index, name)), "")
             yield Match(f"pluginConfig[{index}].name", message, f"name: {name}" if name else "remove this entry")
 
 
-def _can_be_called(written: ProfileInput, index: int, name: str) -> bool:
-    """Whether the entry of pluginConfig at ``index`` can be meant for the plugin called ``name``."""
-    entries = list(written.profile.plugin_config)
-    if any(entry.name == name for entry in entries) or not written.points(name):
+def _accepts_entry(profile: ProfileInput, index: int, name: str) -> bool:
+    """Return True if the entry of pluginConfig at ``index`` would be accepted for the plugin called ``name``."""
+    entries = list(profile.fields.plugin_config)
+    if any(entry.name == name for entry in entries) or not profile.points_of(name):
         return False
     entries[index] = entries[index].model_copy(update={"name": name})
-    profile = written.profile.model_copy(update={"plugin_config": tuple(entries)})
-    takes = name in catalog.IN_TREE_ARGS or name not in written.defaults.extends or not entries[index].args
-    return takes and ProfileInput(profile, written.whole).meaning is not None
+    renamed = profile.fields.model_copy(update={"plugin_config": tuple(entries)})
+    takes_args = name in catalog.IN_TREE_ARGS or name not in profile.defaults.extends or not entries[index].args
+    return takes_args and ProfileInput(renamed, profile.document).effective is not None
 
 
-@check(
-    Code(
-        "ArgsNotTaken",
-        Severity.ERROR,
-        "There are arguments for a plugin that takes none; kube-scheduler starts and never reads them.",
-        "Remove the entry from pluginConfig.",
-    )
-)
-def args_not_taken(written: ProfileInput) -> Iterator[Match]:
-    for index, entry in enumerate(written.profile.plugin_config):
-        in_tree = entry.name in written.defaults.extends
-        given = [field for field in entry.args if field not in ("apiVersion", "kind")]
-        if in_tree and entry.name not in catalog.IN_TREE_ARGS and given:
-            message = f"{entry.name} takes no arguments, so {', '.join(given)} says nothing"
+@check("ArgsNotTaken", Severity.ERROR)
+def args_not_accepted(profile: ProfileInput) -> Iterator[Match]:
+    """There are arguments for a plugin that takes none; kube-scheduler starts and never reads them.
+
+    Remove the entry from pluginConfig.
+    """
+    for index, entry in enumerate(profile.fields.plugin_config):
+        fields = [field for field in entry.args if field not in ("apiVersion", "kind")]
+        if entry.name in profile.defaults.extends and entry.name not in catalog.IN_TREE_ARGS and fields:
+            message = f"{entry.name} takes no arguments, so {', '.join(fields)} is never read"
             yield Match(f"pluginConfig[{index}].args", message, "remove this entry")
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Which point reads a field of a plugin's arguments."""
+    """The point at which a plugin reads a field of its arguments."""
 
     plugin: str
     field: str
@@ -121,32 +113,24 @@ _READERS = (
 )
 
 
-@check(
-    Code(
-        "ArgsIgnored",
-        Severity.WARNING,
-        "An argument is meant for an extension point at which its plugin does not run.",
-        "Enable the plugin at that point, or remove the argument.",
-    )
-)
-def args_ignored(meaning: EffectiveInput) -> Iterator[Match]:
+@check("ArgsIgnored", Severity.WARNING)
+def args_ignored(effective: EffectiveInput) -> Iterator[Match]:
+    """An argument is meant for an extension point at which its plugin does not run.
+
+    Enable the plugin at that point, or remove the argument.
+    """
     for reader in _READERS:
-        path, args = meaning.entry(reader.plugin)
-        runs = reader.plugin in meaning.running.names
-        if runs and not meaning.has(reader.plugin, reader.point) and _has(args, reader.field):
+        path, args = effective.args_entry(reader.plugin)
+        is_enabled = reader.plugin in effective.running.names
+        if is_enabled and not effective.runs(reader.plugin, reader.point) and _has(args, reader.field):
             message = f"{reader.plugin} reads this at {reader.point}, where it does not run"
-            fix = enabling(meaning.written, reader.plugin, (reader.point,))
-            yield Match(f"{path}.{reader.field}", message, _either(fix, "remove this line"))
+            fix = enabling(effective.profile, reader.plugin, (reader.point,))
+            yield Match(f"{path}.{reader.field}", message, either(fix, "remove this line"))
 
 
-def _either(mend: Fix | None, removal: str) -> str:
-    """Both ways to mend arguments that nobody reads."""
-    return ", or ".join(filter(None, (either(mend), removal)))
-
-
-@check(args_ignored.code)
-def ratio_ignored(meaning: EffectiveInput) -> Iterator[Match]:
-    path, args = meaning.entry("NodeResourcesFit")
+@check_of(args_ignored.code)
+def ratio_ignored(effective: EffectiveInput) -> Iterator[Match]:
+    path, args = effective.args_entry(_FIT)
     strategy = args.get("scoringStrategy")
     kind = strategy.get("type") if isinstance(strategy, dict) else None
     if kind != "RequestedToCapacityRatio" and _has(args, "scoringStrategy.requestedToCapacityRatio"):
@@ -156,7 +140,7 @@ def ratio_ignored(meaning: EffectiveInput) -> Iterator[Match]:
 
 
 def _has(args: Any, field: str) -> bool:
-    """Whether a field, given as a path, is written in ``args``."""
+    """Return True if a field, given as a path, has a value in ``args``."""
     for name in field.split("."):
         if not isinstance(args, dict) or not args.get(name):
             return False
@@ -164,16 +148,23 @@ def _has(args: Any, field: str) -> bool:
     return True
 
 
-@check(
-    Code(
-        "FlatShape",
-        Severity.WARNING,
-        "A shape gives every utilization the same score, so it prefers no node to another.",
-        "Let the scores rise to fill nodes, or fall to spread over them.",
-    )
-)
-def flat_shape(meaning: EffectiveInput) -> Iterator[Match]:
-    for path, scores in _shapes(meaning):
+@check("FlatShape", Severity.WARNING)
+def flat_shape(effective: EffectiveInput) -> Iterator[Match]:
+    """A shape gives every utilization the same score, so it prefers no node to another.
+
+    Let the scores rise to fill nodes, or fall to spread over them.
+    """
+    shapes: list[tuple[str, list[int]]] = []
+    fit, volumes = effective.args(_FIT), effective.args("VolumeBinding")
+    if isinstance(fit, NodeResourcesFitArgs) and effective.runs(_FIT, "score"):
+        ratio = fit.scoring_strategy.requested_to_capacity_ratio
+        if ratio is not None:
+            path = f"{effective.args_entry(_FIT)[0]}.scoringStrategy.requestedToCapacityRatio.shape"
+            shapes.append((path, [point.score for point in ratio.shape]))
+    if isinstance(volumes, VolumeBindingArgs) and volumes.shape and effective.runs("VolumeBinding", "score"):
+        path = f"{effective.args_entry('VolumeBinding')[0]}.shape"
+        shapes.append((path, [point.score for point in volumes.shape]))
+    for path, scores in shapes:
         if len(set(scores)) == 1:
             yield Match(
                 path,
@@ -182,127 +173,119 @@ def flat_shape(meaning: EffectiveInput) -> Iterator[Match]:
             )
 
 
-def _shapes(meaning: EffectiveInput) -> Iterator[tuple[str, list[int]]]:
-    """The shapes that score, each with its path and its scores."""
-    fit, volumes = meaning.args("NodeResourcesFit"), meaning.args("VolumeBinding")
-    if isinstance(fit, NodeResourcesFitArgs) and meaning.has("NodeResourcesFit", "score"):
-        ratio = fit.scoring_strategy.requested_to_capacity_ratio
-        if ratio is not None:
-            path = f"{meaning.entry('NodeResourcesFit')[0]}.scoringStrategy.requestedToCapacityRatio.shape"
-            yield path, [point.score for point in ratio.shape]
-    if isinstance(volumes, VolumeBindingArgs) and volumes.shape and meaning.has("VolumeBinding", "score"):
-        yield f"{meaning.entry('VolumeBinding')[0]}.shape", [point.score for point in volumes.shape]
+@check("BalanceOfOne", Severity.WARNING)
+def balance_of_one(effective: EffectiveInput) -> Iterator[Match]:
+    """Balance is measured between resources; NodeResourcesBalancedAllocation with one resource scores all alike.
 
-
-@check(
-    Code(
-        "BalanceOfOne",
-        Severity.WARNING,
-        "Balance is measured between resources; NodeResourcesBalancedAllocation with one resource scores all alike.",
-        "Name at least two resources, or disable the plugin at score.",
-    )
-)
-def balance_of_one(meaning: EffectiveInput) -> Iterator[Match]:
-    args = meaning.args(_BALANCE)
+    Name at least two resources, or disable the plugin at score.
+    """
+    args = effective.args(_BALANCE)
     if not isinstance(args, NodeResourcesBalancedAllocationArgs) or len(args.resources) != 1:
         return
-    if meaning.has(_BALANCE, "score"):
+    if effective.runs(_BALANCE, "score"):
         only = args.resources[0].name
         yield Match(
-            f"{meaning.entry(_BALANCE)[0]}.resources",
+            f"{effective.args_entry(_BALANCE)[0]}.resources",
             f"{only} alone is always in balance, so every node gets the same score",
             "resources: [{name: cpu}, {name: memory}]",
         )
 
 
-@check(
-    Code(
-        "UnknownResource",
-        Severity.WARNING,
-        "A score is to look at a resource that no node can have, so it looks past it.",
-        "Write cpu, memory, ephemeral-storage, or an extended resource with its domain, such as example.com/gpu.",
-    )
-)
-def unknown_resource(meaning: EffectiveInput) -> Iterator[Match]:
-    for path, resources in _scored(meaning):
+@check("UnknownResource", Severity.WARNING)
+def unknown_resource(effective: EffectiveInput) -> Iterator[Match]:
+    """A score counts a resource that no node can have, so that resource changes nothing.
+
+    Write cpu, memory, ephemeral-storage, or an extended resource with its domain, such as example.com/gpu.
+    """
+    scored: list[tuple[str, tuple[ResourceSpec, ...]]] = []
+    fit, balance = effective.args(_FIT), effective.args(_BALANCE)
+    if isinstance(fit, NodeResourcesFitArgs) and effective.runs(_FIT, "score"):
+        path = f"{effective.args_entry(_FIT)[0]}.scoringStrategy.resources"
+        scored.append((path, fit.scoring_strategy.resources))
+    if isinstance(balance, NodeResourcesBalancedAllocationArgs) and effective.runs(_BALANCE, "score"):
+        scored.append((f"{effective.args_entry(_BALANCE)[0]}.resources", balance.resources))
+    for path, resources in scored:
         for index, resource in enumerate(resources):
             if resource.name not in _NATIVE and not is_scalar_resource(resource.name):
                 message = f"no node offers {resource.name!r}, so it counts for nothing"
-                free = _NATIVE - {each.name for each in resources}
+                free = _NATIVE - {other.name for other in resources}
                 near = nearest(resource.name.lower(), sorted(free))
                 fix = f"name: {near[0]}" if near else "remove this entry"
                 yield Match(f"{path}[{index}].name", message, fix)
 
 
-def _scored(meaning: EffectiveInput) -> Iterator[tuple[str, Sequence[ResourceSpec]]]:
-    """The resources that are scored, each list with its path."""
-    for plugin, field in (("NodeResourcesFit", "scoringStrategy.resources"), (_BALANCE, "resources")):
-        args, path = meaning.args(plugin), f"{meaning.entry(plugin)[0]}.{field}"
-        if not meaning.has(plugin, "score"):
-            continue
-        if isinstance(args, NodeResourcesFitArgs):
-            yield path, args.scoring_strategy.resources
-        elif isinstance(args, NodeResourcesBalancedAllocationArgs):
-            yield path, args.resources
+@check("IgnoredResourceCounts", Severity.WARNING)
+def ignored_resource_counts(effective: EffectiveInput) -> Iterator[Match]:
+    """A resource of Kubernetes itself is listed for NodeResourcesFit to ignore, which it never does.
 
-
-@check(
-    Code(
-        "IgnoredResourceCounts",
-        Severity.WARNING,
-        "NodeResourcesFit is told to ignore a resource of Kubernetes itself, which it never does.",
-        "Remove the name; only extended resources such as example.com/gpu can be ignored.",
-    )
-)
-def ignored_resource_counts(meaning: EffectiveInput) -> Iterator[Match]:
-    args = meaning.args("NodeResourcesFit")
-    if not isinstance(args, NodeResourcesFitArgs) or not meaning.has("NodeResourcesFit", "filter"):
+    Remove the name; only extended resources such as example.com/gpu can be ignored.
+    """
+    args = effective.args(_FIT)
+    if not isinstance(args, NodeResourcesFitArgs) or not effective.runs(_FIT, "filter"):
         return
-    path = meaning.entry("NodeResourcesFit")[0]
+    path = effective.args_entry(_FIT)[0]
     for index, name in enumerate(args.ignored_resources):
         if not is_extended_resource(name):
             message = f"{name} is no extended resource, so pods need room for it all the same"
             yield Match(f"{path}.ignoredResources[{index}]", message, "remove this entry")
 
 
-@check(
-    Code(
-        "PreferenceIgnored",
-        Severity.WARNING,
-        "A preferred term of addedAffinity has weight 0 or no condition, so it prefers nothing.",
-        "Give the term a weight from 1 to 100 and at least one condition.",
-    )
-)
-def preference_ignored(meaning: EffectiveInput) -> Iterator[Match]:
-    args = meaning.args("NodeAffinity")
+@check("PreferenceIgnored", Severity.WARNING)
+def preference_ignored(effective: EffectiveInput) -> Iterator[Match]:
+    """A preferred term of addedAffinity has weight 0 or no condition, so it prefers nothing.
+
+    Give the term a weight from 1 to 100 and at least one condition.
+    """
+    args = effective.args("NodeAffinity")
     if not isinstance(args, NodeAffinityArgs) or args.added_affinity is None:
         return
     field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
     for index, term in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):
-        path = f"{meaning.entry('NodeAffinity')[0]}.{field}[{index}]"
+        path = f"{effective.args_entry('NodeAffinity')[0]}.{field}[{index}]"
         if not term.preference.match_expressions and not term.preference.match_fields:
             yield Match(f"{path}.preference", "a term without conditions prefers no node", "remove this entry")
         elif term.weight == 0:
             yield Match(f"{path}.weight", "a term of weight 0 is passed over", "weight: 1")
 
 
-@check(
-    Code(
-        "NoTimeToBind",
-        Severity.ERROR,
-        "VolumeBinding may wait no time for volumes, so every pod that needs one bound fails.",
-        "Leave bindTimeoutSeconds out for ten minutes, or give it the seconds that provisioning takes.",
-    )
-)
-def no_time_to_bind(meaning: EffectiveInput) -> Iterator[Match]:
-    args = meaning.args("VolumeBinding")
-    if not isinstance(args, VolumeBindingArgs) or not meaning.has("VolumeBinding", "preBind"):
+@check("NoTimeToBind", Severity.ERROR)
+def no_time_to_bind(effective: EffectiveInput) -> Iterator[Match]:
+    """VolumeBinding may wait no time for volumes, so every pod that needs one bound fails.
+
+    Leave bindTimeoutSeconds out for ten minutes, or give it the seconds that provisioning takes.
+    """
+    args = effective.args("VolumeBinding")
+    if not isinstance(args, VolumeBindingArgs) or not effective.runs("VolumeBinding", "preBind"):
         return
     seconds = args.bind_timeout_seconds
     if seconds == 0 or seconds > _LONGEST_SECONDS:
-        how = "is no time at all" if seconds == 0 else "is more than a duration holds, and becomes less than none"
+        how = "is no time at all" if seconds == 0 else "is more than a duration holds, overflows and becomes negative"
         yield Match(
-            f"{meaning.entry('VolumeBinding')[0]}.bindTimeoutSeconds",
-            f"{seconds} {how}: a pod whose volumes are not bound yet fails the moment it asks",
+            f"{effective.args_entry('VolumeBinding')[0]}.bindTimeoutSeconds",
+            f"{seconds} {how}: a pod whose volumes are not bound yet fails at once",
             "bindTimeoutSeconds: 600",
         )
+
+
+@check("SpreadFieldIgnored", Severity.ERROR)
+def spread_field_ignored(effective: EffectiveInput) -> Iterator[Match]:
+    """A default spread constraint has a value that the API server would refuse in a pod; here it is passed over.
+
+    Write Honor or Ignore as a policy, and minDomains only with DoNotSchedule, 1 or more.
+    """
+    args = effective.args("PodTopologySpread")
+    if not isinstance(args, PodTopologySpreadArgs):
+        return
+    for index, constraint in enumerate(args.default_constraints):
+        path = f"{effective.args_entry('PodTopologySpread')[0]}.defaultConstraints[{index}]"
+        policies = {
+            "nodeAffinityPolicy": constraint.node_affinity_policy,
+            "nodeTaintsPolicy": constraint.node_taints_policy,
+        }
+        for field, policy in policies.items():
+            if policy not in (None, "Honor", "Ignore"):
+                yield Match(f"{path}.{field}", f"{policy!r} is read as Ignore", f"{field}: Honor")
+        domains = constraint.min_domains
+        if domains is not None and (domains < 1 or constraint.when_unsatisfiable != "DoNotSchedule"):
+            message = f"{domains} has no meaning with {constraint.when_unsatisfiable}"
+            yield Match(f"{path}.minDomains", message, "remove this line")

@@ -1,4 +1,8 @@
-"""What checks look at: a document as it is written, one profile of it, and what that profile means."""
+"""The inputs of checks: a document, one profile of it, and the plugins that this profile comes to.
+
+They answer the questions that checks have in common, so that a check itself is short. The fields of the document as its
+author wrote them are ``fields``; paths in a profile begin at the profile.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ ALL = "*"
 
 
 def names(plugins: Iterable[PluginEntry]) -> tuple[str, ...]:
-    """What the entries name."""
+    """Return the names of the entries."""
     return tuple(plugin.name for plugin in plugins)
 
 
@@ -28,154 +32,155 @@ def names(plugins: Iterable[PluginEntry]) -> tuple[str, ...]:
 class DocumentInput:
     """A document, and the scheduler that is to run by it."""
 
-    document: Document
+    fields: Document
     target: Target
     others: Mapping[str, Declaration]
+    """The plugins that do not come with the engine, by name."""
     engine: Engine
     expanded: Sequence[EffectiveProfile] = ()
-    """What its profiles mean; empty when that is not known yet."""
+    """The expanded profiles, where that is done already; empty otherwise."""
 
     @property
     def profiles(self) -> Iterator[ProfileInput]:
         """Its profiles."""
-        profiles = self.document.profiles
+        profiles = self.fields.profiles
         expanded = self.expanded or (None,) * len(profiles)
-        return (ProfileInput(profile, self, known) for profile, known in zip(profiles, expanded, strict=True))
+        return (ProfileInput(profile, self, effective) for profile, effective in zip(profiles, expanded, strict=True))
 
-    def lacks(self, plugin: str) -> bool:
-        """Whether the scheduler that is to run does not have ``plugin``."""
+    def is_missing(self, plugin: str) -> bool:
+        """Return True if the engine does not have ``plugin``."""
         return bool(missing_plugins(self.engine, (plugin,), self.others))
 
 
 @dataclass(frozen=True)
 class ProfileInput:
-    """A profile as it is written. Paths that checks tell of it start at the profile."""
+    """A profile as its author wrote it, which kube-scheduler may refuse."""
 
-    profile: Profile
-    whole: DocumentInput
+    fields: Profile
+    document: DocumentInput
     expanded: EffectiveProfile | None = None
-    """What it means, where that is known already."""
+    """The expanded profile, where that is done already."""
 
     @cached_property
     def defaults(self) -> DefaultSet:
-        """What the target enables by default."""
-        return catalog.defaults(self.whole.target.version)
-
-    def points(self, plugin: str) -> tuple[str, ...]:
-        """The extension points that ``plugin`` has; none when it is unknown."""
-        return tuple(points_of(plugin, self.defaults, self.whole.others) or ())
-
-    def enabled(self, point: str) -> Iterator[tuple[str, PluginEntry]]:
-        """What is written as enabled at ``point`` and is in the engine, each with its path."""
-        for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
-            if not self.whole.lacks(plugin.name):
-                yield f"plugins.{point}.enabled[{index}]", plugin
+        """The plugins and points of the target's version."""
+        return catalog.defaults(self.document.target.version)
 
     @cached_property
     def default_plugins(self) -> Mapping[str, int]:
         """The plugins that the target enables by default, and their weights."""
-        return dict(self.defaults.default_plugins(self.whole.target))
-
-    def runs(self, point: str) -> tuple[str, ...]:
-        """The plugins that come to run at ``point``, also in a profile that a kube-scheduler refuses."""
-        return tuple(at_point(point, self.profile.plugins.at(point), self._multi_point, self.points))
+        return dict(self.defaults.default_plugins(self.document.target))
 
     @cached_property
     def _multi_point(self) -> Sequence[EnabledPlugin]:
-        return merged_multi_point(self.profile.plugins.multi_point, self.default_plugins.items())
+        return merged_multi_point(self.fields.plugins.multi_point, self.default_plugins.items())
 
-    def gate(self, plugin: str) -> str:
-        """The feature gate without which ``plugin`` does nothing; empty when it needs none."""
-        return next((each.gate for each in self.defaults.gated if each.name == plugin), "")
+    @cached_property
+    def effective(self) -> EffectiveInput | None:
+        """The plugins that the profile comes to; None when kube-scheduler would refuse the profile."""
+        document = self.document
+        enabled = self.expanded or expand_profile(self.fields, document.target, document.others)
+        if isinstance(enabled, Problems):
+            return None
+        running, absent = enabled, missing_plugins(document.engine, enabled.names, document.others)
+        if absent:
+            points = {
+                point: tuple(plugin for plugin in plugins if plugin.name not in absent)
+                for point, plugins in enabled.points.items()
+            }
+            args = {name: args for name, args in enabled.args.items() if name not in absent}
+            running = replace(enabled, points=MappingProxyType(points), args=MappingProxyType(args))
+        return EffectiveInput(running, enabled, self)
 
-    def is_idle(self, plugin: str) -> bool:
-        """Whether ``plugin`` does nothing, wherever it runs, because its feature gate is off."""
-        gate = self.gate(plugin)
-        return bool(gate) and not self.whole.target.enabled(gate)
+    def points_of(self, plugin: str) -> tuple[str, ...]:
+        """Return the extension points that ``plugin`` has; none when the plugin is unknown."""
+        return tuple(points_of(plugin, self.defaults, self.document.others) or ())
 
-    def place(self, plugin: str, point: str) -> str:
-        """The path of the entry that enables ``plugin`` at ``point``; of the point, when it is there by default."""
-        for where in (point, "multiPoint"):
-            for path, entry in self.enabled(where):
+    def plugins_at(self, point: str) -> tuple[str, ...]:
+        """Return the plugins that come to run at ``point``, also in a profile that kube-scheduler refuses."""
+        return tuple(at_point(point, self.fields.plugins.at(point), self._multi_point, self.points_of))
+
+    def entries(self, point: str) -> Iterator[tuple[str, PluginEntry]]:
+        """Yield the entries under ``enabled`` at ``point`` whose plugins the engine has, each with its path."""
+        for index, plugin in enumerate(self.fields.plugins.at(point).enabled):
+            if not self.document.is_missing(plugin.name):
+                yield f"plugins.{point}.enabled[{index}]", plugin
+
+    def gate_of(self, plugin: str) -> str:
+        """Return the feature gate without which ``plugin`` does nothing; empty when it needs none."""
+        return next((gated.gate for gated in self.defaults.gated if gated.name == plugin), "")
+
+    def is_gated_off(self, plugin: str) -> bool:
+        """Return True if ``plugin`` does nothing, wherever it runs, because its feature gate is off."""
+        gate = self.gate_of(plugin)
+        return bool(gate) and not self.document.target.enabled(gate)
+
+    def path_of_entry(self, plugin: str, point: str) -> str:
+        """Return the path of the entry that enables ``plugin`` at ``point``; that of the point for a default plugin."""
+        for place in (point, "multiPoint"):
+            for path, entry in self.entries(place):
                 if entry.name == plugin:
                     return path
         return f"plugins.{point}"
 
-    def removal(self, plugin: str, point: str) -> str:
-        """The path of what takes ``plugin`` from ``point``; of the point itself, when nothing does."""
+    def path_of_removal(self, plugin: str, point: str) -> str:
+        """Return the path of the entry that disables ``plugin`` at ``point``; that of the point if there is none."""
         for place in (point, "multiPoint"):
-            for wanted in (plugin, ALL):
-                for index, entry in enumerate(self.profile.plugins.at(place).disabled):
-                    if entry.name == wanted:
+            for name in (plugin, ALL):
+                for index, entry in enumerate(self.fields.plugins.at(place).disabled):
+                    if entry.name == name:
                         return f"plugins.{place}.disabled[{index}]"
         return f"plugins.{point}"
-
-    @cached_property
-    def meaning(self) -> EffectiveInput | None:
-        """What the profile means; None when a kube-scheduler would refuse it."""
-        found = self.expanded or expand_profile(self.profile, self.whole.target, self.whole.others)
-        return None if isinstance(found, Problems) else EffectiveInput(self._in_engine(found), self, found)
-
-    def _in_engine(self, enabled: EffectiveProfile) -> EffectiveProfile:
-        """What is left of a profile in the scheduler that is to run it."""
-        absent = missing_plugins(self.whole.engine, enabled.names, self.whole.others)
-        if not absent:
-            return enabled
-        points = {
-            point: tuple(plugin for plugin in plugins if plugin.name not in absent)
-            for point, plugins in enabled.points.items()
-        }
-        args = {name: args for name, args in enabled.args.items() if name not in absent}
-        return replace(enabled, points=MappingProxyType(points), args=MappingProxyType(args))
 
 
 @dataclass(frozen=True)
 class EffectiveInput:
-    """A profile that can run, with the plugins that it comes to."""
+    """A profile that kube-scheduler accepts, with the plugins that it comes to."""
 
     running: EffectiveProfile
-    """What runs: of what is enabled all that the engine has."""
-    written: ProfileInput
+    """The plugins that run: those that are enabled and that the engine has."""
     enabled: EffectiveProfile
-    """What the document enables, whether or not the engine has it."""
+    """The plugins that the document enables; the engine need not have them."""
+    profile: ProfileInput
+
+    @property
+    def document(self) -> DocumentInput:
+        """The document of the profile."""
+        return self.profile.document
 
     @cached_property
-    def strangers(self) -> frozenset[str]:
-        """The plugins that do not come with Kubernetes: nobody here knows what they do."""
-        return frozenset(self.running.names) - frozenset(self.written.defaults.extends)
+    def _by_point(self) -> Mapping[str, Mapping[str, EnabledPlugin]]:
+        points = self.running.points.items()
+        return {point: {plugin.name: plugin for plugin in plugins} for point, plugins in points}
 
     def at(self, point: str) -> Mapping[str, EnabledPlugin]:
-        """The plugins that run at ``point``, by name and in order."""
-        return self._points.get(point, {})
+        """Return the plugins that run at ``point``, by name and in order."""
+        return self._by_point.get(point, {})
 
-    @cached_property
-    def _points(self) -> Mapping[str, Mapping[str, EnabledPlugin]]:
-        return {point: {each.name: each for each in plugins} for point, plugins in self.running.points.items()}
-
-    def has(self, plugin: str, point: str) -> bool:
-        """Whether ``plugin`` runs at ``point``."""
+    def runs(self, plugin: str, point: str) -> bool:
+        """Return True if ``plugin`` runs at ``point``."""
         return plugin in self.at(point)
 
     def enables(self, plugin: str, point: str) -> bool:
-        """Whether the document enables ``plugin`` at ``point``, whether or not the engine has it."""
-        return any(each.name == plugin for each in self.enabled.points.get(point, ()))
+        """Return True if the document enables ``plugin`` at ``point``, also where the engine does not have it."""
+        return any(enabled.name == plugin for enabled in self.enabled.points.get(point, ()))
 
-    def takes_away(self, plugin: str, point: str) -> bool:
-        """Whether it is the document that keeps ``plugin`` from ``point``, and not the engine."""
-        return not self.enables(plugin, point) and not self.written.whole.lacks(plugin)
+    def disables(self, plugin: str, point: str) -> bool:
+        """Return True if the document keeps ``plugin`` from ``point``, and not the engine."""
+        return not self.enables(plugin, point) and not self.document.is_missing(plugin)
 
-    def needs(self, plugin: str, point: str) -> bool:
-        """Whether ``plugin`` has something to do at ``point`` in the scheduler that is to run."""
-        own = catalog.find(plugin) if self.written.whole.engine == "Python" else None
-        return point in (own.points if own else self.written.points(plugin))
+    def works_at(self, plugin: str, point: str) -> bool:
+        """Return True if ``plugin`` has something to do at ``point`` in the engine that is to run it."""
+        own = catalog.find(plugin) if self.document.engine == "Python" else None
+        return point in (own.points if own else self.profile.points_of(plugin))
 
     def args(self, plugin: str) -> PluginArgs | None:
-        """The arguments ``plugin`` runs with, if it runs and takes any."""
+        """Return the arguments that ``plugin`` runs with; None if it does not run or takes none."""
         return self.running.args.get(plugin)
 
-    def entry(self, plugin: str) -> tuple[str, Mapping[str, Any]]:
-        """The path of the arguments of ``plugin`` and what is written there; nothing, when nothing is."""
-        for index, entry in enumerate(self.written.profile.plugin_config):
+    def args_entry(self, plugin: str) -> tuple[str, Mapping[str, Any]]:
+        """Return the path of the arguments of ``plugin`` and what its author wrote there, which may be nothing."""
+        for index, entry in enumerate(self.profile.fields.plugin_config):
             if entry.name == plugin:
                 return f"pluginConfig[{index}].args", entry.args
         return "pluginConfig", {}

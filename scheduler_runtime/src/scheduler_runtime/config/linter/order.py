@@ -1,110 +1,83 @@
-"""Who sorts the queue and who binds: points at which not every plugin gets its turn."""
+"""Sorting the queue and binding: points at which not every plugin gets its turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.findings import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput
-from scheduler_runtime.config.linter.suggested_fixes import Fix, disabling, either, enabling, enabling_all, without
+from scheduler_runtime.config.linter.suggested_fixes import disabling, either, enabling, enabling_all, without
 
 
-@check(
-    Code(
-        "TwoQueueSorts",
-        Severity.ERROR,
-        "More than one plugin sorts the queue; kube-scheduler does not start, because a queue has one order.",
-        "Disable the sorter that is not meant, which is PrioritySort when another one was added.",
-        refused=True,
-    )
-)
-def two_queue_sorts(written: ProfileInput) -> Iterator[Match]:
-    sorting = written.runs("queueSort")
-    if len(sorting) > 1:
-        yield Match(
-            "plugins.queueSort",
-            f"{' and '.join(sorting)} both sort the queue; exactly one plugin can",
-            either(_keeping_one(written, sorting)),
-        )
+@check("TwoQueueSorts", Severity.ERROR, refused=True)
+def two_queue_sorts(profile: ProfileInput) -> Iterator[Match]:
+    """More than one plugin sorts the queue; kube-scheduler does not start, because a queue has one order.
+
+    Disable the sorter that is not meant, which is PrioritySort when another one was added.
+    """
+    sorters = profile.plugins_at("queueSort")
+    if len(sorters) > 1:
+        # The one to keep is the one that somebody added, not the default.
+        wins = next((name for name in reversed(sorters) if name not in profile.default_plugins), sorters[-1])
+        fix = without(profile, [name for name in sorters if name != wins], ("queueSort",))
+        message = f"{' and '.join(sorters)} both sort the queue; exactly one plugin can"
+        yield Match("plugins.queueSort", message, either(fix))
 
 
-def _keeping_one(written: ProfileInput, sorting: Sequence[str]) -> Fix:
-    """What leaves one of two plugins that sort: the one that is not there by default."""
-    kept = next((name for name in reversed(sorting) if name not in written.default_plugins), sorting[-1])
-    return without(written, [name for name in sorting if name != kept], ("queueSort",))
+@check("NoBind", Severity.ERROR, refused=True)
+def no_bind(profile: ProfileInput) -> Iterator[Match]:
+    """No plugin is left that binds; kube-scheduler does not start, not even with an extender that binds.
 
-
-@check(
-    Code(
-        "NoBind",
-        Severity.ERROR,
-        "No plugin is left that binds; kube-scheduler does not start, not even with an extender that binds.",
-        "Enable DefaultBinder, or the plugin that is to bind.",
-        refused=True,
-    )
-)
-def no_bind(written: ProfileInput) -> Iterator[Match]:
-    if not written.runs("bind"):
+    Enable DefaultBinder, or the plugin that is to bind.
+    """
+    if not profile.plugins_at("bind"):
         message = "no plugin binds, so no pod could ever get its node"
-        yield Match("plugins.bind", message, either(enabling(written, "DefaultBinder", ("bind",))))
+        yield Match("plugins.bind", message, either(enabling(profile, "DefaultBinder", ("bind",))))
 
 
-@check(
-    Code(
-        "QueueSortMismatch",
-        Severity.ERROR,
-        "Two profiles sort differently; kube-scheduler does not start, because all its profiles share one queue.",
-        "Enable the same queueSort plugin with the same arguments in every profile, or run two schedulers.",
-        refused=True,
-    )
-)
-def queue_sort_mismatch(whole: DocumentInput) -> Iterator[Match]:
-    profiles = tuple(whole.profiles)
-    for index, written in enumerate(profiles[1:], 1):
-        own, first = _sorting(written), _sorting(profiles[0])
-        if own != first:
-            what = f"{_listed(own)} sorts here, {_listed(first)} in profiles[0]"
-            message = what if own[0] != first[0] else f"{_listed(own)} sorts with other arguments than in profiles[0]"
-            yield Match(f"profiles[{index}].plugins.queueSort", message, _sorting_alike(written, own[0], first[0]))
+@check("QueueSortMismatch", Severity.ERROR, refused=True)
+def queue_sort_mismatch(document: DocumentInput) -> Iterator[Match]:
+    """Two profiles sort differently; kube-scheduler does not start, because all its profiles share one queue.
+
+    Enable the same queueSort plugin with the same arguments in every profile, or run two schedulers.
+    """
+    first, *others = document.profiles
+    first_sorters, first_args = _sorting(first)
+    sort_first = " and ".join(first_sorters) or "nothing"
+    for index, profile in enumerate(others, 1):
+        sorters, args = _sorting(profile)
+        if (sorters, args) == (first_sorters, first_args):
+            continue
+        sort_here = " and ".join(sorters) or "nothing"
+        if sorters == first_sorters:
+            message = f"{sort_here} sorts with other arguments than in profiles[0]"
+            fix = f"the same arguments of {' and '.join(first_sorters)} in both profiles"
+        else:
+            message = f"{sort_here} sorts here, {sort_first} in profiles[0]"
+            removal = without(profile, [name for name in sorters if name not in first_sorters], ("queueSort",))
+            fix = either(removal + enabling_all(removal.applied(profile), first_sorters, ("queueSort",)))
+        yield Match(f"profiles[{index}].plugins.queueSort", message, fix)
 
 
-def _sorting_alike(written: ProfileInput, own: Sequence[str], first: Sequence[str]) -> str:
-    """What makes a profile sort as the first one does."""
-    if own == first:
-        return f"the same arguments of {' and '.join(first)} in both profiles"
-    freed = without(written, [name for name in own if name not in first], ("queueSort",))
-    return either(freed + enabling_all(freed.applied(written), first, ("queueSort",)))
+def _sorting(profile: ProfileInput) -> tuple[tuple[str, ...], list[Mapping[str, Any]]]:
+    """Return the plugins that sort, and their arguments as the author wrote them."""
+    sorters = profile.plugins_at("queueSort")
+    return sorters, [entry.args for entry in profile.fields.plugin_config if entry.name in sorters]
 
 
-Sorting = tuple[tuple[str, ...], list[Mapping[str, Any]]]
+@check("BinderNeverReached", Severity.ERROR)
+def binder_never_reached(effective: EffectiveInput) -> Iterator[Match]:
+    """A bind plugin stands behind DefaultBinder, which binds every pod, so it never gets one.
 
-
-def _sorting(written: ProfileInput) -> Sorting:
-    sorters = written.runs("queueSort")
-    return sorters, [entry.args for entry in written.profile.plugin_config if entry.name in sorters]
-
-
-def _listed(sorting: Sorting) -> str:
-    return " and ".join(sorting[0]) or "nothing"
-
-
-@check(
-    Code(
-        "BinderNeverReached",
-        Severity.ERROR,
-        "A bind plugin stands behind DefaultBinder, which binds every pod, so it never gets one.",
-        "Disable DefaultBinder at bind, or name it there again after the other plugin.",
-    )
-)
-def binder_never_reached(meaning: EffectiveInput) -> Iterator[Match]:
-    binders = list(meaning.at("bind"))
+    Disable DefaultBinder at bind, or name it there again after the other plugin.
+    """
+    binders = list(effective.at("bind"))
     if "DefaultBinder" not in binders:
         return
     for name in binders[binders.index("DefaultBinder") + 1 :]:
         yield Match(
-            meaning.written.place(name, "bind"),
+            effective.profile.path_of_entry(name, "bind"),
             f"{name} comes after DefaultBinder, which binds every pod and leaves none over",
-            either(disabling(meaning.written, "DefaultBinder", ("bind",))),
+            either(disabling(effective.profile, "DefaultBinder", ("bind",))),
         )

@@ -1,6 +1,6 @@
-"""Which points of upstream's plugins go together, as data: what one of them leaves for another, and what comes without.
+"""Points of upstream's plugins that go together, as data: a plugin leaves something at one point for another.
 
-The consequences are upstream's, found by reading its plugins and by running them so.
+The consequences of running only one of them are upstream's, found by reading its plugins and by running them so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STATEFUL_FILTERS = (
 
 @dataclass(frozen=True, slots=True)
 class PointPair:
-    """A plugin that runs at ``on`` but not at ``off``, and what comes of it."""
+    """A plugin that runs at ``on`` but not at ``off``, and the consequence of that."""
 
     plugin: str
     on: str
@@ -31,13 +31,13 @@ class PointPair:
     consequence: str
 
 
-def _all(plugins: str, on: str, off: str, consequence: str) -> tuple[PointPair, ...]:
+def _for_all(plugins: str, on: str, off: str, consequence: str) -> tuple[PointPair, ...]:
     return tuple(PointPair(plugin, on, off, consequence) for plugin in plugins.split())
 
 
-FILTER_WITHOUT_PRE_FILTER = _all(_STATEFUL_FILTERS, "filter", "preFilter", _NO_POD)
+FILTER_WITHOUT_PRE_FILTER = _for_all(_STATEFUL_FILTERS, "filter", "preFilter", _NO_POD)
 SCORE_WITHOUT_PRE_SCORE = (
-    *_all("TaintToleration PodTopologySpread InterPodAffinity", "score", "preScore", _NO_CHOICE),
+    *_for_all("TaintToleration PodTopologySpread InterPodAffinity", "score", "preScore", _NO_CHOICE),
     PointPair("DynamicResources", "score", "preFilter", _NO_CHOICE),
     PointPair("VolumeBinding", "preScore", "preFilter", _NO_CHOICE),
 )
@@ -59,7 +59,7 @@ FILTER_WITHOUT_PRE_BIND = (
     PointPair("VolumeBinding", "filter", "preBind", f"what it chose is never written: {_UNBOUND}"),
     PointPair("DynamicResources", "filter", "preBind", f"what it chose is never written: {_UNALLOCATED}"),
 )
-_KNOWN = (
+_PAIRS = (
     *FILTER_WITHOUT_PRE_FILTER,
     *RESERVE_WITHOUT_FILTER,
     *PRE_BIND_WITHOUT_RESERVE,
@@ -68,49 +68,42 @@ _KNOWN = (
 )
 
 
-def first_halves(meaning: EffectiveInput) -> set[PointPair]:
-    """Of the halves that apply, the first of each plugin, preScore apart: what comes after it follows from it."""
-    found: dict[tuple[str, bool], PointPair] = {}
-    for half in _KNOWN:
-        if _applies(half, meaning):
-            found.setdefault((half.plugin, half.off == "preScore"), half)
-    return set(found.values())
+def broken_pairs(effective: EffectiveInput) -> list[PointPair]:
+    """Return all pairs of which a plugin runs at the one point and not at the other, the first cause first."""
+    return [pair for pair in _PAIRS if _is_broken(pair, effective)]
 
 
-def follows(half: PointPair, first: PointPair) -> bool:
-    """Whether ``half`` is not told, because ``first`` of the same plugin is."""
-    return (half.off == "preScore") is (first.off == "preScore")
+def first_causes(effective: EffectiveInput) -> set[PointPair]:
+    """Return the first broken pair of each plugin: its other ones follow from it. Scoring is a chain of its own."""
+    causes: dict[tuple[str, bool], PointPair] = {}
+    for pair in broken_pairs(effective):
+        causes.setdefault((pair.plugin, pair.off == "preScore"), pair)
+    return set(causes.values())
 
 
-def halves(meaning: EffectiveInput) -> set[PointPair]:
-    """All the halves that apply."""
-    return {half for half in _KNOWN if _applies(half, meaning)}
+def follows(pair: PointPair, cause: PointPair) -> bool:
+    """Return True if ``pair`` is not reported, because ``cause`` of the same plugin is."""
+    return (pair.off == "preScore") is (cause.off == "preScore")
 
 
-def _applies(half: PointPair, meaning: EffectiveInput) -> bool:
-    return (
-        meaning.has(half.plugin, half.on)
-        and not meaning.has(half.plugin, half.off)
-        and meaning.needs(half.plugin, half.off)
-        and not meaning.written.is_idle(half.plugin)
-        and not (half.on == "preScore" and _scores_no_volumes(meaning))
-    )
+def _is_broken(pair: PointPair, effective: EffectiveInput) -> bool:
+    if not effective.runs(pair.plugin, pair.on) or effective.runs(pair.plugin, pair.off):
+        return False
+    if not effective.works_at(pair.plugin, pair.off) or effective.profile.is_gated_off(pair.plugin):
+        return False
+    # Without a shape VolumeBinding scores by nothing, and its preScore returns at once.
+    args = effective.args("VolumeBinding")
+    return pair.on != "preScore" or (isinstance(args, VolumeBindingArgs) and bool(args.shape))
 
 
-def _scores_no_volumes(meaning: EffectiveInput) -> bool:
-    """Whether VolumeBinding scores by nothing, so that its preScore does not even look."""
-    args = meaning.args("VolumeBinding")
-    return not isinstance(args, VolumeBindingArgs) or not args.shape
+def with_required(plugin: str, points: Collection[str], own_points: Collection[str]) -> tuple[str, ...]:
+    """Return ``points`` and those that ``plugin`` needs to run there, in the order of its ``own_points``."""
+    required = set(points)
+    for _ in _PAIRS:  # each round adds what the last one needs; there are fewer rounds than pairs
+        required |= {pair.off for pair in _PAIRS if pair.plugin == plugin and pair.on in required}
+    return tuple(point for point in own_points if point in required)
 
 
-def with_needed(plugin: str, points: Collection[str], having: Collection[str]) -> tuple[str, ...]:
-    """``points`` and what ``plugin`` needs to run there, of the points that it has, in their order."""
-    wanted = set(points)
-    for _ in _KNOWN:  # each round adds what the last one needs; there are fewer rounds than pairs
-        wanted |= {half.off for half in _KNOWN if half.plugin == plugin and half.on in wanted}
-    return tuple(point for point in having if point in wanted)
-
-
-def with_needing(plugin: str, points: Collection[str], having: Collection[str]) -> tuple[str, ...]:
-    """``points`` and where ``plugin`` cannot run without them, of the points that it has, in their order."""
-    return tuple(point for point in having if set(points) & {point, *with_needed(plugin, (point,), having)})
+def with_dependent(plugin: str, points: Collection[str], own_points: Collection[str]) -> tuple[str, ...]:
+    """Return ``points`` and those where ``plugin`` cannot run without them, in the order of its ``own_points``."""
+    return tuple(point for point in own_points if set(points) & {point, *with_required(plugin, (point,), own_points)})

@@ -1,13 +1,12 @@
-"""What goes with a plugin that is taken away: whole points left empty, and defaults that nobody misses until later."""
+"""Consequences of a default plugin that is disabled: points left empty, and work that nothing does any more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from scheduler_runtime.catalog.args import PodTopologySpreadArgs
-from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.findings import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput
 from scheduler_runtime.config.linter.suggested_fixes import either, enabling, enabling_all
 
@@ -27,168 +26,142 @@ LOST: Mapping[str, str] = MappingProxyType(
         "VolumeZone": "pods go to zones where their volumes are not",
     }
 )
-"""What happens without the filter of a default plugin."""
-_LEAST = ("NodeResourcesFit", "TaintToleration", "NodeAffinity", "NodeUnschedulable")
+"""The consequence of the missing filter, for each default plugin that filters."""
+_INDISPENSABLE = ("NodeResourcesFit", "TaintToleration", "NodeAffinity", "NodeUnschedulable")
 _MANY = len(LOST) // 2
 
 
-@check(
-    Code(
-        "FilterRemoved",
-        Severity.WARNING,
-        "A default filter does not run, so what pods ask of it is silently not kept.",
-        "Leave the filter on, or enable a plugin that does its work.",
-    )
-)
-def filter_removed(meaning: EffectiveInput) -> Iterator[Match]:
-    if not meaning.at("filter") or _replaced(meaning, "filter"):
+@check("FilterRemoved", Severity.WARNING)
+def filter_removed(effective: EffectiveInput) -> Iterator[Match]:
+    """A default filter does not run, so what pods ask of it is silently not kept.
+
+    Leave the filter on, or enable a plugin that does its work.
+    """
+    if not effective.at("filter") or _may_be_replaced(effective, "filter"):
         return
-    gone: dict[str, list[str]] = {}
+    profile = effective.profile
+    missing: dict[str, list[str]] = {}
     for name in LOST:
-        if not meaning.enables(name, "filter") and not meaning.enables(name, "preFilter"):
-            gone.setdefault(meaning.written.removal(name, "filter"), []).append(name)
-    for path, plugins in gone.items():
-        yield from _without_most(meaning, path, plugins) if len(plugins) > _MANY else _without(meaning, path, plugins)
+        if not effective.enables(name, "filter") and not effective.enables(name, "preFilter"):
+            missing.setdefault(profile.path_of_removal(name, "filter"), []).append(name)
+    for path, plugins in missing.items():
+        if len(plugins) > _MANY:
+            # One finding where an asterisk removed so much that a sentence about each plugin would bury the reader.
+            message = f"{len(plugins)} of {len(LOST)} default filters do not run, and what they promise is not kept: "
+            message += f"{', '.join(plugins[:-1])} and {plugins[-1]}"
+            yield Match(path, message, either(enabling_all(profile, plugins, ("filter",))))
+            continue
+        for name in plugins:
+            yield Match(path, f"without {name} {LOST[name]}", either(enabling(profile, name, ("filter",))))
 
 
-def _without(meaning: EffectiveInput, path: str, plugins: Sequence[str]) -> Iterator[Match]:
-    for name in plugins:
-        fix = enabling(meaning.written, name, ("filter",))
-        yield Match(path, f"without {name} {LOST[name]}", either(fix))
+@check("NoFilterLeft", Severity.WARNING)
+def no_filter_runs(effective: EffectiveInput) -> Iterator[Match]:
+    """No plugin filters, so every pod fits every node, full and cordoned ones included.
 
-
-def _without_most(meaning: EffectiveInput, path: str, plugins: Sequence[str]) -> Iterator[Match]:
-    """One finding where an asterisk took so much that a sentence about each would bury the reader."""
-    message = f"{len(plugins)} of {len(LOST)} default filters do not run, and what they promise is not kept: "
-    listed = f"{', '.join(plugins[:-1])} and {plugins[-1]}"
-    yield Match(path, message + listed, either(enabling_all(meaning.written, plugins, ("filter",))))
-
-
-@check(
-    Code(
-        "NoFilterLeft",
-        Severity.WARNING,
-        "No plugin filters, so every pod fits every node, full and cordoned ones included.",
-        "Leave at least NodeResourcesFit, TaintToleration, NodeAffinity and NodeUnschedulable at filter.",
-    )
-)
-def no_filter_left(meaning: EffectiveInput) -> Iterator[Match]:
-    if not meaning.at("filter") and not meaning.at("preFilter"):
+    Leave at least NodeResourcesFit, TaintToleration, NodeAffinity and NodeUnschedulable at filter.
+    """
+    if not effective.at("filter") and not effective.at("preFilter"):
         yield Match(
-            meaning.written.removal("NodeResourcesFit", "filter"),
+            effective.profile.path_of_removal("NodeResourcesFit", "filter"),
             "nothing filters: pods go to nodes that are full, tainted, cordoned or not theirs",
-            either(enabling_all(meaning.written, _LEAST, ("filter",))),
+            either(enabling_all(effective.profile, _INDISPENSABLE, ("filter",))),
         )
 
 
-@check(
-    Code(
-        "NoScoreLeft",
-        Severity.NOTE,
-        "No plugin scores, so a pod gets the first node found that it fits, whichever that is.",
-        "Leave it when speed is what matters; otherwise enable a plugin at score.",
-    )
-)
-def no_score_left(meaning: EffectiveInput) -> Iterator[Match]:
-    if not meaning.at("score"):
+@check("NoScoreLeft", Severity.NOTE)
+def no_score_runs(effective: EffectiveInput) -> Iterator[Match]:
+    """No plugin scores, so a pod gets the first node found that it fits, whichever that is.
+
+    Leave it when speed is what matters; otherwise enable a plugin at score.
+    """
+    if not effective.at("score"):
         yield Match(
-            meaning.written.removal("NodeResourcesFit", "score"),
+            effective.profile.path_of_removal("NodeResourcesFit", "score"),
             "nothing scores: the search ends at the first node that fits",
-            either(enabling(meaning.written, "NodeResourcesFit", ("score",))),
+            either(enabling(effective.profile, "NodeResourcesFit", ("score",))),
         )
 
 
-@check(
-    Code(
-        "PreemptionRemoved",
-        Severity.NOTE,
-        "Nothing preempts, so a pod of high priority waits for room like any other.",
-        "Enable DefaultPreemption at postFilter if priorities are to make room.",
-    )
-)
-def preemption_removed(meaning: EffectiveInput) -> Iterator[Match]:
-    if meaning.takes_away("DefaultPreemption", "postFilter") and not _replaced(meaning, "postFilter"):
+@check("PreemptionRemoved", Severity.NOTE)
+def preemption_removed(effective: EffectiveInput) -> Iterator[Match]:
+    """Nothing preempts, so a pod of high priority waits for room like any other.
+
+    Enable DefaultPreemption at postFilter if priorities are to make room.
+    """
+    removed = effective.disables("DefaultPreemption", "postFilter")
+    if removed and not _may_be_replaced(effective, "postFilter"):
         yield Match(
-            meaning.written.removal("DefaultPreemption", "postFilter"),
+            effective.profile.path_of_removal("DefaultPreemption", "postFilter"),
             "DefaultPreemption does not run at postFilter: priorities order the queue and nothing more",
-            either(enabling(meaning.written, "DefaultPreemption", ("preEnqueue", "postFilter"))),
+            either(enabling(effective.profile, "DefaultPreemption", ("preEnqueue", "postFilter"))),
         )
 
 
-@check(
-    Code(
-        "PreemptionNotAwaited",
-        Severity.WARNING,
-        "DefaultPreemption preempts but does not hold the pod back until its victims are gone.",
-        "Leave DefaultPreemption on at preEnqueue.",
-    )
-)
-def preemption_not_awaited(meaning: EffectiveInput) -> Iterator[Match]:
-    if meaning.has("DefaultPreemption", "postFilter") and not meaning.has("DefaultPreemption", "preEnqueue"):
+@check("PreemptionNotAwaited", Severity.WARNING)
+def preemption_not_awaited(effective: EffectiveInput) -> Iterator[Match]:
+    """DefaultPreemption preempts but does not hold the pod back until its victims are gone.
+
+    Leave DefaultPreemption on at preEnqueue.
+    """
+    preempts = effective.runs("DefaultPreemption", "postFilter")
+    if preempts and not effective.runs("DefaultPreemption", "preEnqueue"):
         yield Match(
-            meaning.written.removal("DefaultPreemption", "preEnqueue"),
+            effective.profile.path_of_removal("DefaultPreemption", "preEnqueue"),
             "without DefaultPreemption at preEnqueue a pod is tried again while its victims are still being deleted",
-            either(enabling(meaning.written, "DefaultPreemption", ("preEnqueue",))),
+            either(enabling(effective.profile, "DefaultPreemption", ("preEnqueue",))),
         )
 
 
-@check(
-    Code(
-        "ClaimsNotReleased",
-        Severity.WARNING,
-        "DynamicResources allocates claims but gives none back, so a pod can wait for ever with its devices in hand.",
-        "Leave DynamicResources on at postFilter.",
-    )
-)
-def claims_not_released(meaning: EffectiveInput) -> Iterator[Match]:
-    on = meaning.has("DynamicResources", "filter") and bool(meaning.at("postFilter"))
-    if on and not meaning.has("DynamicResources", "postFilter"):
+@check("ClaimsNotReleased", Severity.WARNING)
+def claims_not_released(effective: EffectiveInput) -> Iterator[Match]:
+    """DynamicResources allocates claims but gives none back, so a pod can wait for ever with its devices in hand.
+
+    Leave DynamicResources on at postFilter.
+    """
+    allocates = effective.runs("DynamicResources", "filter") and bool(effective.at("postFilter"))
+    if allocates and not effective.runs("DynamicResources", "postFilter"):
         yield Match(
-            meaning.written.removal("DynamicResources", "postFilter"),
+            effective.profile.path_of_removal("DynamicResources", "postFilter"),
             "without DynamicResources at postFilter a claim stays allocated on a node that the pod does not fit",
-            either(enabling(meaning.written, "DynamicResources", ("postFilter",))),
+            either(enabling(effective.profile, "DynamicResources", ("postFilter",))),
         )
 
 
-@check(
-    Code(
-        "GatesIgnored",
-        Severity.ERROR,
-        "SchedulingGates does not run, so gated pods are tried again and again, and the API server refuses each bind.",
-        "Leave SchedulingGates on at preEnqueue.",
-    )
-)
-def gates_ignored(meaning: EffectiveInput) -> Iterator[Match]:
-    if not meaning.has("SchedulingGates", "preEnqueue"):
+@check("GatesIgnored", Severity.ERROR)
+def gates_ignored(effective: EffectiveInput) -> Iterator[Match]:
+    """SchedulingGates does not run, so gated pods are tried again and again, and the API server refuses each bind.
+
+    Leave SchedulingGates on at preEnqueue.
+    """
+    if not effective.runs("SchedulingGates", "preEnqueue"):
         yield Match(
-            meaning.written.removal("SchedulingGates", "preEnqueue"),
+            effective.profile.path_of_removal("SchedulingGates", "preEnqueue"),
             "without SchedulingGates pods with schedulingGates are scheduled, and every bind is refused",
-            either(enabling(meaning.written, "SchedulingGates", ("preEnqueue",))),
+            either(enabling(effective.profile, "SchedulingGates", ("preEnqueue",))),
         )
 
 
-@check(
-    Code(
-        "DefaultSpreadDisabled",
-        Severity.NOTE,
-        "Pods without constraints of their own are no longer spread over nodes and zones.",
-        "Set defaultingType to System, or list default constraints, if replicas are to be spread.",
-    )
-)
-def default_spread_disabled(meaning: EffectiveInput) -> Iterator[Match]:
-    if not meaning.at("score"):
+@check("DefaultSpreadDisabled", Severity.NOTE)
+def default_spread_disabled(effective: EffectiveInput) -> Iterator[Match]:
+    """Pods without constraints of their own are no longer spread over nodes and zones.
+
+    Set defaultingType to System, or list default constraints, if replicas are to be spread.
+    """
+    if not effective.at("score"):
         return
-    if meaning.takes_away("PodTopologySpread", "score"):
+    if effective.disables("PodTopologySpread", "score"):
         message = "PodTopologySpread does not score, so replicas of a Service may all share one node"
-        path = meaning.written.removal("PodTopologySpread", "score")
-        yield Match(path, message, either(enabling(meaning.written, "PodTopologySpread", ("score",))))
+        path = effective.profile.path_of_removal("PodTopologySpread", "score")
+        yield Match(path, message, either(enabling(effective.profile, "PodTopologySpread", ("score",))))
         return
-    args = meaning.args("PodTopologySpread")
+    args = effective.args("PodTopologySpread")
     if isinstance(args, PodTopologySpreadArgs) and args.defaulting_type == "List" and not args.default_constraints:
         message = "a List of no constraints spreads nothing, so replicas of a Service may all share one node"
-        yield Match(f"{meaning.entry('PodTopologySpread')[0]}.defaultingType", message, "defaultingType: System")
+        path = effective.args_entry("PodTopologySpread")[0]
+        yield Match(f"{path}.defaultingType", message, "defaultingType: System")
 
 
-def _replaced(meaning: EffectiveInput, point: str) -> bool:
-    """Whether a plugin from elsewhere runs at ``point`` and may do what is missed."""
-    return bool(meaning.strangers & set(meaning.at(point)))
+def _may_be_replaced(effective: EffectiveInput, point: str) -> bool:
+    """Return True if a plugin that does not come with Kubernetes runs at ``point``: it may do what is missing."""
+    return any(name not in effective.profile.defaults.extends for name in effective.at(point))

@@ -1,4 +1,4 @@
-"""What to change so that a plugin runs at some points, or no longer runs there, whatever the reason is.
+"""The smallest change that makes a plugin run at some points, or no longer run there.
 
 A plugin can be missing because a line names it, at the point or at multiPoint, because of an asterisk, or because
 nobody enabled it. Each reason has its own remedy; which one helps, and breaks nothing, is found by trying.
@@ -13,17 +13,17 @@ from typing import Literal
 
 from pydantic.alias_generators import to_snake
 
-from scheduler_runtime.config.linter import point_pairs as pairs
 from scheduler_runtime.config.linter.inputs import ProfileInput, names
+from scheduler_runtime.config.linter.point_pairs import broken_pairs, with_dependent, with_required
 from scheduler_runtime.config.merging import WEIGHED
-from scheduler_runtime.config.models import PluginEntry, Plugins, PluginSet
+from scheduler_runtime.config.models import PluginEntry
 
 MULTI_POINT = "multiPoint"
 
 
 @dataclass(frozen=True, slots=True)
 class FixLine:
-    """An entry of a list of plugins."""
+    """An entry in a list of plugins, to add or to remove."""
 
     point: str
     field: Literal["enabled", "disabled"]
@@ -36,7 +36,7 @@ class FixLine:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Lines to remove from a profile's plugins and lines to add to them. As text it is what an author is told."""
+    """Lines to remove from a profile's plugins and lines to add to them. Its text is the suggestion of a finding."""
 
     removed: tuple[FixLine, ...] = ()
     added: tuple[FixLine, ...] = ()
@@ -45,136 +45,128 @@ class Fix:
         return Fix((*self.removed, *other.removed), (*self.added, *other.added))
 
     def __str__(self) -> str:
-        removals = [
+        parts = [
             f"remove {', '.join(map(str, lines))} from {point}.{field}"
             for (point, field), lines in _grouped(self.removed).items()
         ]
-        points = dict.fromkeys(line.point for line in self.added)
-        additions = ", ".join(f"{point}: {{{', '.join(self._lists(point))}}}" for point in points)
-        return " and ".join((*removals, additions) if additions else removals)
+        lists: dict[str, list[str]] = {line.point: [] for line in self.added}
+        for (point, field), lines in _grouped(self.added).items():
+            lists[point].append(f"{field}: [{', '.join(map(str, lines))}]")
+        if lists:
+            parts.append(", ".join(f"{point}: {{{', '.join(fields)}}}" for point, fields in lists.items()))
+        return " and ".join(parts)
 
-    def _lists(self, point: str) -> Iterator[str]:
-        """What is added at ``point``, as YAML."""
-        for (where, field), lines in _grouped(self.added).items():
-            if where == point:
-                yield f"{field}: [{', '.join(map(str, lines))}]"
-
-    def applied(self, written: ProfileInput) -> ProfileInput:
-        """``written`` as it is once it was mended."""
-        plugins = written.profile.plugins
-        for line in self.removed:
-            plugins = _with(plugins, line.point, _without(plugins.at(line.point), line))
-        for line in self.added:
-            plugins = _with(plugins, line.point, _having(plugins.at(line.point), line))
-        return ProfileInput(written.profile.model_copy(update={"plugins": plugins}), written.whole)
+    def applied(self, profile: ProfileInput) -> ProfileInput:
+        """Return ``profile`` as it is with this fix."""
+        plugins = profile.fields.plugins
+        removals = ((line, ()) for line in self.removed)
+        additions = ((line, (PluginEntry(name=line.name, weight=line.weight),)) for line in self.added)
+        for line, new in (*removals, *additions):
+            plugin_set = plugins.at(line.point)
+            entries = plugin_set.enabled if line.field == "enabled" else plugin_set.disabled
+            # A line that is added takes the place of an entry with the same name.
+            changed = (*(entry for entry in entries if entry.name != line.name), *new)
+            plugin_set = plugin_set.model_copy(update={line.field: changed})
+            plugins = plugins.model_copy(update={to_snake(line.point): plugin_set})
+        return ProfileInput(profile.fields.model_copy(update={"plugins": plugins}), profile.document)
 
 
 def _grouped(lines: Iterable[FixLine]) -> dict[tuple[str, str], list[FixLine]]:
-    found: dict[tuple[str, str], list[FixLine]] = {}
+    groups: dict[tuple[str, str], list[FixLine]] = {}
     for line in lines:
-        found.setdefault((line.point, line.field), []).append(line)
-    return found
+        groups.setdefault((line.point, line.field), []).append(line)
+    return groups
 
 
-def _with(plugins: Plugins, point: str, changed: PluginSet) -> Plugins:
-    return plugins.model_copy(update={to_snake(point): changed})
+def enabling(profile: ProfileInput, plugin: str, points: Collection[str]) -> Fix | None:
+    """Return the least that makes ``plugin`` run at ``points``, and where it also has to run for that.
 
-
-def _without(found: PluginSet, line: FixLine) -> PluginSet:
-    if line.field == "enabled":
-        return found.model_copy(update={"enabled": tuple(each for each in found.enabled if each.name != line.name)})
-    return found.model_copy(update={"disabled": tuple(each for each in found.disabled if each.name != line.name)})
-
-
-def _having(found: PluginSet, line: FixLine) -> PluginSet:
-    if line.field == "disabled":
-        return found.model_copy(update={"disabled": (*found.disabled, PluginEntry(name=line.name))})
-    entry = PluginEntry(name=line.name, weight=line.weight)
-    return found.model_copy(update={"enabled": (*_without(found, line).enabled, entry)})
-
-
-def enabling(written: ProfileInput, plugin: str, points: Collection[str]) -> Fix | None:
-    """The least that makes ``plugin`` run at ``points``, and where else it has to for that; None when nothing does."""
-    wanted = pairs.with_needed(plugin, points, written.points(plugin))
-    for mend in _ways(written, plugin, wanted):
-        after = mend.applied(written)
-        if all(plugin in after.runs(point) for point in wanted) and not _breaks(written, after):
-            return mend
+    None when nothing does that without breaking something else.
+    """
+    required = with_required(plugin, points, profile.points_of(plugin))
+    for fix in _ways_to_enable(profile, plugin, required):
+        after = fix.applied(profile)
+        if all(plugin in after.plugins_at(point) for point in required) and not _breaks(profile, after):
+            return fix
     return None
 
 
-def enabling_all(written: ProfileInput, plugins: Iterable[str], points: Collection[str]) -> Fix:
-    """What makes each of ``plugins`` run at those of ``points`` that it has."""
-    mends = (enabling(written, plugin, set(points) & set(written.points(plugin))) for plugin in plugins)
-    return reduce(Fix.__add__, (mend for mend in mends if mend is not None), Fix())
+def enabling_all(profile: ProfileInput, plugins: Iterable[str], points: Collection[str]) -> Fix:
+    """Return what makes each of ``plugins`` run at those of ``points`` that it has."""
+    fixes = (enabling(profile, plugin, set(points) & set(profile.points_of(plugin))) for plugin in plugins)
+    return reduce(Fix.__add__, (fix for fix in fixes if fix is not None), Fix())
 
 
-def _ways(written: ProfileInput, plugin: str, wanted: Collection[str]) -> Iterator[Fix]:
-    """What could help, the smallest change first."""
-    here = tuple(_naming(written, plugin, wanted))
-    everywhere = tuple(_naming(written, plugin, (MULTI_POINT,)))
+def _ways_to_enable(profile: ProfileInput, plugin: str, points: Collection[str]) -> Iterator[Fix]:
+    """Yield the changes that could help, the smallest first."""
+    here = tuple(_lines_that_disable(profile, plugin, points))
+    everywhere = tuple(_lines_that_disable(profile, plugin, (MULTI_POINT,)))
     for removed in (everywhere, here, (*everywhere, *here)):
         if removed:
             yield Fix(removed)
-    weight = _default_weight(written, plugin)
-    if plugin in written.default_plugins or set(wanted) == set(written.points(plugin)):
+    default_weight = profile.default_plugins.get(plugin, 0)
+    weight = default_weight if default_weight > 1 else None  # 1 need not be written
+    if plugin in profile.default_plugins or set(points) == set(profile.points_of(plugin)):
         for removed in ((), here):
             yield Fix(removed, (FixLine(MULTI_POINT, "enabled", plugin, weight),))
     for removed in ((), here):
-        freed = Fix(removed).applied(written)
-        missing = [point for point in wanted if plugin not in freed.runs(point)]
+        after = Fix(removed).applied(profile)
+        missing = [point for point in points if plugin not in after.plugins_at(point)]
         weights = {point: (weight or 1) if point in WEIGHED else None for point in missing}
         yield Fix(removed, tuple(FixLine(point, "enabled", plugin, weights[point]) for point in missing))
 
 
-def _naming(written: ProfileInput, plugin: str, points: Iterable[str]) -> Iterator[FixLine]:
-    """The lines that disable ``plugin`` by its name."""
+def _lines_that_disable(profile: ProfileInput, plugin: str, points: Iterable[str]) -> Iterator[FixLine]:
+    """Yield the lines at ``points`` that disable ``plugin`` by its name."""
     for point in points:
-        if plugin in names(written.profile.plugins.at(point).disabled):
+        if plugin in names(profile.fields.plugins.at(point).disabled):
             yield FixLine(point, "disabled", plugin)
 
 
-def _default_weight(written: ProfileInput, plugin: str) -> int | None:
-    """The weight to write so that ``plugin`` counts as much as by default; None when it need not be written."""
-    weight = written.default_plugins.get(plugin, 0)
-    return weight if weight > 1 else None
+def disabling(profile: ProfileInput, plugin: str, points: Collection[str]) -> Fix | None:
+    """Return what removes ``plugin`` from ``points``, and from where it cannot run without them.
+
+    None when nothing does that without breaking something else.
+    """
+    dependent = with_dependent(plugin, points, profile.points_of(plugin))
+    fix = without(profile, [plugin], dependent)
+    after = fix.applied(profile)
+    still_runs = any(plugin in after.plugins_at(point) for point in dependent)
+    return None if still_runs or _breaks(profile, after) else fix
 
 
-def disabling(written: ProfileInput, plugin: str, points: Collection[str]) -> Fix | None:
-    """What takes ``plugin`` from ``points``, and from where it cannot run without them; None when nothing does."""
-    unwanted = pairs.with_needing(plugin, points, written.points(plugin))
-    mend = without(written, [plugin], unwanted)
-    after = mend.applied(written)
-    gone = all(plugin not in after.runs(point) for point in unwanted)
-    return mend if gone and not _breaks(written, after) else None
+def without(profile: ProfileInput, plugins: Iterable[str], points: Collection[str]) -> Fix:
+    """Return what removes ``plugins`` from ``points``, whatever becomes of the rest.
 
-
-def without(written: ProfileInput, plugins: Iterable[str], points: Collection[str]) -> Fix:
-    """What takes ``plugins`` from ``points``, whatever becomes of the rest."""
-    running = [(point, plugin) for plugin in plugins for point in points if plugin in written.runs(point)]
-    own = [(point, plugin) for point, plugin in running if plugin in names(written.profile.plugins.at(point).enabled)]
-    mend = Fix(tuple(FixLine(point, "enabled", plugin) for point, plugin in own))
-    freed = mend.applied(written)
-    left = [(point, plugin) for point, plugin in running if plugin in freed.runs(point)]
-    return replace(mend, added=tuple(FixLine(point, "disabled", plugin) for point, plugin in left))
+    An entry of the profile is removed; a plugin that still runs after that, as a default or by multiPoint, is disabled.
+    """
+    running = [(point, plugin) for plugin in plugins for point in points if plugin in profile.plugins_at(point)]
+    enabled = {point: names(profile.fields.plugins.at(point).enabled) for point in points}
+    fix = Fix(tuple(FixLine(point, "enabled", plugin) for point, plugin in running if plugin in enabled[point]))
+    after = fix.applied(profile)
+    rest = [(point, plugin) for point, plugin in running if plugin in after.plugins_at(point)]
+    return replace(fix, added=tuple(FixLine(point, "disabled", plugin) for point, plugin in rest))
 
 
 def _breaks(before: ProfileInput, after: ProfileInput) -> bool:
-    """Whether ``after`` is refused, or some plugin runs at one of two points that go together, unlike ``before``."""
-    was, becomes = before.meaning, after.meaning
-    if was is None:
-        return False  # what else is wrong is not known
-    return (
-        becomes is None or not pairs.halves(becomes) <= pairs.halves(was) or _left_behind(after) > _left_behind(before)
-    )
+    """Return True if ``after`` has an error that ``before`` has not.
+
+    Errors are: kube-scheduler refuses the profile, a plugin runs at one of two points that go together, or a binder
+    comes after DefaultBinder and never gets a pod.
+    """
+    old, new = before.effective, after.effective
+    if old is None:
+        return False  # refused already, for a reason that is not known here
+    if new is None or not set(broken_pairs(new)) <= set(broken_pairs(old)):
+        return True
+    return _unreachable_binders(after) > _unreachable_binders(before)
 
 
-def _left_behind(written: ProfileInput) -> set[str]:
-    """The binders that come after DefaultBinder and never get a pod."""
-    binders = written.runs("bind")
+def _unreachable_binders(profile: ProfileInput) -> set[str]:
+    binders = profile.plugins_at("bind")
     return set(binders[binders.index("DefaultBinder") + 1 :]) if "DefaultBinder" in binders else set()
 
 
-def either(*mends: Fix | None) -> str:
-    """The text of the ``mends`` that there are, any of which helps."""
-    return ", or ".join(str(mend) for mend in mends if mend is not None and mend != Fix())
+def either(*ways: Fix | str | None) -> str:
+    """Return the text of the ``ways`` that there are, any of which helps; empty when there is none."""
+    return ", or ".join(text for way in ways if way is not None and (text := str(way)))
