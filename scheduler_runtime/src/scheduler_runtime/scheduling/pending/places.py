@@ -31,6 +31,10 @@ class Heap:
         """The number of the push that put each pod here, by uid: an item of an earlier push is stale."""
         self._pushes = 0
 
+    def __len__(self) -> int:
+        """Return how many pods are here."""
+        return len(self._current)
+
     def push(self, entry: QueuedPod, key: SortKey) -> None:
         """Put ``entry`` here, by ``key``; equal keys leave in the order they came."""
         entry.place = self._place
@@ -38,26 +42,34 @@ class Heap:
         self._pushes += 1
         self._current[entry.uid] = self._pushes
         heapq.heappush(self._items, (key, self._pushes, entry))
-        self._compact_in_time()
+        # A standby takes nothing from the top: without this its heap would keep every pod that ever came.
+        if len(self._items) > 2 * len(self._current) + MAX_STALE:
+            self.compact()
 
     def discard(self, uid: str) -> None:
         """Take out the pod with this uid if it is here."""
-        if self._current.pop(uid, None) is not None:
-            self._compact_in_time()
+        if self._current.pop(uid, None) is None:
+            return
+        if len(self._items) > 2 * len(self._current) + MAX_STALE:
+            self.compact()
 
     def first_key(self) -> SortKey:
         """Return the smallest key, None when nothing is here."""
-        while self._items and not self._is_current(self._items[0]):
+        while self._items:
+            key, push, entry = self._items[0]
+            if self._current.get(entry.uid) == push:
+                return key
             heapq.heappop(self._items)
-        return self._items[0][0] if self._items else None
+        return None
 
     def pop(self) -> QueuedPod | None:
         """Take out the pod with the smallest key, if there is one."""
-        if self.first_key() is None:
-            return None
-        entry = heapq.heappop(self._items)[2]
-        del self._current[entry.uid]
-        return entry
+        while self._items:
+            _, push, entry = heapq.heappop(self._items)
+            if self._current.get(entry.uid) == push:
+                del self._current[entry.uid]
+                return entry
+        return None
 
     def pop_until(self, is_due: Callable[[SortKey], bool]) -> list[QueuedPod]:
         """Take out every pod whose key is due."""
@@ -68,17 +80,8 @@ class Heap:
 
     def compact(self) -> None:
         """Drop the stale items, so that what comes is compared with nothing but what is here."""
-        self._items = [item for item in self._items if self._is_current(item)]
+        self._items = [item for item in self._items if self._current.get(item[2].uid) == item[1]]
         heapq.heapify(self._items)
-
-    def _compact_in_time(self) -> None:
-        # A standby takes nothing from the top: without this its heap would keep every pod that ever came.
-        if len(self._items) > 2 * len(self._current) + MAX_STALE:
-            self.compact()
-
-    def _is_current(self, item: tuple[SortKey, int, QueuedPod]) -> bool:
-        _, push, entry = item
-        return self._current.get(entry.uid) == push
 
 
 class BackingOff:
@@ -138,6 +141,8 @@ class BackingOff:
 
     def pop_ended(self, now: float) -> list[QueuedPod]:
         """Take out every pod whose backoff is over."""
+        if not (self._rejected or self._failed):  # the usual case, before each decision
+            return []
         window = _window(now)
 
         def is_over(key: SortKey) -> bool:
@@ -197,7 +202,7 @@ class InFlight:
         self._next_event_of: dict[str, int] = {}
         """The number of the first event that each pod has to see, by uid; the pod that was taken first comes first."""
         self._events: deque[tuple[int, str, Event]] = deque()
-        self._first_number = 0
+        self._next_number = 0
 
     def __len__(self) -> int:
         """Return how many pods are in flight."""
@@ -215,12 +220,12 @@ class InFlight:
         oldest = next(iter(self._next_event_of.values()), self._next_number)
         while self._events and self._events[0][0] < oldest:
             self._events.popleft()
-            self._first_number += 1
 
     def record(self, events: Iterable[Event], *, uid: str = "") -> None:
         """Record ``events`` for the pod with this uid, or for all that are in flight now."""
         for event in events:
             self._events.append((self._next_number, uid, event))
+            self._next_number += 1
 
     def events_since(self, uid: str) -> list[Event]:
         """Return the events since the pod was taken; none for a pod that is not in flight."""
@@ -232,7 +237,3 @@ class InFlight:
     def events(self) -> list[Event]:
         """Return all recorded events. May be called from another thread."""
         return [event for _, _, event in self._events.copy()]
-
-    @property
-    def _next_number(self) -> int:
-        return self._first_number + len(self._events)
