@@ -8,8 +8,7 @@ import pytest
 
 from devcluster.node.config import Image
 from devcluster.node.environment import command_line, environment, variables
-from devcluster.node.expansion import expand
-from devcluster.node.mounts import Mounts
+from devcluster.node.mounts import Mounts, expand
 from devcluster.node.objects import NotAvailable
 
 Object = dict[str, Any]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from devcluster.node.actions import Target, act
-from devcluster.node.probes import Streak, probe
+from devcluster.node.probes import Streak, Target, act, probe
 from tests.devcluster.node.scripted import served
 
 

@@ -87,5 +87,5 @@ def test_what_was_taken_is_not_written_again(token: Path) -> None:
 
 def test_an_older_state_does_not_replace_a_newer_one(token: Path) -> None:
     _, writer = written([200], token)
-    writer.seen(POD)
+    writer.update(POD)
     assert writer.pod["metadata"]["resourceVersion"] == "6"

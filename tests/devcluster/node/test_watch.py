@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from devcluster.node.api import Api
-from devcluster.node.watch import Changed, Deleted, Interrupted, Listed, Seen, watch
+from devcluster.node.watch import Changed, Deleted, Interrupted, Listed, WatchEvent, watch
 from tests.devcluster.node.scripted import Step, served
 
 
@@ -54,7 +54,7 @@ def refusal(status: int, message: str, **headers: str) -> Step:
 GONE = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
 
 
-def told(seen: Seen) -> str:
+def told(seen: WatchEvent) -> str:
     match seen:
         case Listed(items):
             return "listed " + " ".join(item["metadata"]["name"] for item in items)

@@ -14,28 +14,23 @@ from typing import TextIO
 from devcluster.node.agent import run_node
 from devcluster.node.config import Config
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-
-async def _until_told_to_stop(config: Config) -> None:
-    node = asyncio.create_task(run_node(config))
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, node.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await node
-
-
-def _read(path: Path) -> Config:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m devcluster.node", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="JSON; see devcluster.node.config")
+    path: Path = parser.parse_args().config
     try:
         config = Config.from_json(path.read_text())
         ssl.create_default_context(cafile=config.ca_file)
     except (OSError, ValueError) as error:
         sys.exit(f"{path}: {error}")
-    return config
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    with lock(config.directory):
+        asyncio.run(run_until_signal(config))
 
 
-def _lock(directory: Path) -> TextIO:
-    """Hold ``directory`` for as long as the file returned is open."""
+def lock(directory: Path) -> TextIO:
+    """Lock ``directory`` for as long as the returned file is open. Exits when another agent has the lock."""
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)  # there will be tokens in it
     file = (directory / "agent.lock").open("w")
@@ -46,13 +41,13 @@ def _lock(directory: Path) -> TextIO:
     return file
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m devcluster.node", description=__doc__)
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="JSON; see devcluster.node.config")
-    config = _read(parser.parse_args().config)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    with _lock(config.directory):
-        asyncio.run(_until_told_to_stop(config))
+async def run_until_signal(config: Config) -> None:
+    """Run the node until SIGTERM or SIGINT arrives, and return when its processes have ended."""
+    node = asyncio.create_task(run_node(config))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, node.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await node
 
 
 if __name__ == "__main__":

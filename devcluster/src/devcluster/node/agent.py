@@ -1,10 +1,11 @@
 """The node: one watch over the pods bound to it, and a life for each of them."""
 
 import asyncio
+import hashlib
 import logging
 import shutil
+from collections.abc import Container
 
-from devcluster.node.addresses import pod_address
 from devcluster.node.api import Api, Object
 from devcluster.node.config import Config
 from devcluster.node.objects import Objects
@@ -42,44 +43,42 @@ class _Pods:
 
     async def follow(self) -> None:
         selector = f"spec.nodeName={self._host.config.node_name}"
-        async for seen in watch(self._host.api, "/api/v1/pods", fieldSelector=selector):
-            match seen:
+        async for event in watch(self._host.api, "/api/v1/pods", fieldSelector=selector):
+            match event:
                 case Listed(items):
-                    self._compare({item["metadata"]["uid"]: item for item in items})
+                    self._replace({item["metadata"]["uid"]: item for item in items})
                 case Changed(item):
-                    self._seen(item)
+                    self._update(item)
                 case Deleted(item):
-                    self._vanished(item["metadata"]["uid"])
+                    self._remove(item["metadata"]["uid"])
 
-    def _compare(self, items: dict[str, Object]) -> None:
+    def _replace(self, items: dict[str, Object]) -> None:
+        """Follow a complete list, and remove the directories of pods that ended while no agent ran."""
         for uid in self._lives.keys() - items.keys():
-            self._vanished(uid)
-        self._remove_leftovers(items)
-        for item in items.values():
-            self._seen(item)
-
-    def _remove_leftovers(self, items: dict[str, Object]) -> None:
-        """Remove the directories of pods that went while no agent was there to see it."""
+            self._remove(uid)
         pods = self._host.config.directory / "pods"
-        for left in pods.iterdir() if pods.is_dir() else ():
-            if left.name not in items and left.name not in self._lives:
-                shutil.rmtree(left)
+        for directory in pods.iterdir() if pods.is_dir() else ():
+            # A pod that is not listed may still be ending here: its life removes the directory afterwards.
+            if directory.name not in items and directory.name not in self._lives:
+                shutil.rmtree(directory)
+        for item in items.values():
+            self._update(item)
 
-    def _seen(self, pod: Object) -> None:
+    def _update(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
         if uid in self._lives:
-            self._lives[uid].seen(pod)
+            self._lives[uid].update(pod)
         else:
             self._lives[uid] = self._new_life(pod)
             self._group.create_task(self._see_through(uid))
 
-    def _vanished(self, uid: str) -> None:
+    def _remove(self, uid: str) -> None:
         if uid in self._lives:
             self._lives[uid].vanished()
 
     def _new_life(self, pod: Object) -> PodLife:
-        taken = {life.address for life in self._lives.values()}
-        return PodLife(pod, pod_address(pod["metadata"]["uid"], taken), self._host)
+        addresses = {life.address for life in self._lives.values()}
+        return PodLife(pod, pod_address(pod["metadata"]["uid"], addresses), self._host)
 
     async def _see_through(self, uid: str) -> None:
         """Run a pod to its end. A fault of ours costs this pod a restart, and no other pod anything."""
@@ -97,3 +96,20 @@ class _Pods:
             if life.has_vanished:
                 return
             self._lives[uid] = self._new_life(life.pod)
+
+
+def pod_address(uid: str, in_use: Container[str]) -> str:
+    """An address for a pod: one in 127.1.0.0 to 127.254.255.255 that is not in ``in_use``.
+
+    Linux answers on all of these 16 million addresses without configuration. Pods share the host's network, so two
+    replicas that listen on the same port of every address clash. A program that listens on its pod's own address
+    (``status.podIP`` by fieldRef) does not. The address follows from the pod's uid, so that it survives a restart of
+    the agent and pods of other clusters on this machine have others.
+    """
+    attempt = 0
+    while True:
+        digest = hashlib.sha256(f"{uid}/{attempt}".encode()).digest()
+        address = f"127.{digest[0] % 254 + 1}.{digest[1]}.{digest[2] % 254 + 1}"
+        if address not in in_use:
+            return address
+        attempt += 1

@@ -1,4 +1,4 @@
-"""The API server, as the node needs it: five verbs over JSON, one kind of error."""
+"""The API server for the node: five verbs over JSON, one kind of error."""
 
 import json
 import ssl
@@ -27,8 +27,8 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     @property
-    def gone(self) -> bool:
-        """The object does not exist, or another one has its name by now."""
+    def is_final(self) -> bool:
+        """The object does not exist, or another one has its name by now: trying again cannot help."""
         return self.status in (404, 409, 422)
 
 
@@ -80,10 +80,20 @@ class Api:
 
     @asynccontextmanager
     async def stream(self, path: str, idle_seconds: float, **query: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of an answer without end. An ApiError when it says nothing for ``idle_seconds``."""
+        """The lines of an endless response. Raises ApiError when none arrives for ``idle_seconds``."""
         limit = aiohttp.ClientTimeout(total=None, sock_connect=_CALL_SECONDS, sock_read=idle_seconds)
         async with self._request("GET", path, query=query, limit=limit) as response:
-            yield _lines(response)
+
+            async def lines() -> AsyncIterator[bytes]:
+                rest = b""
+                async for chunk in response.content.iter_any():
+                    *complete, rest = (rest + chunk).split(b"\n")
+                    for line in complete:
+                        yield line
+                if rest:
+                    raise ApiError(0, f"the answer to {response.url.path} was cut in the middle of a line")
+
+            yield lines()
 
     @asynccontextmanager
     async def _request(
@@ -110,16 +120,6 @@ class Api:
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiError(0, f"{verb} {path}: {str(error) or type(error).__name__}") from error
-
-
-async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    rest = b""
-    async for chunk in response.content.iter_any():
-        *complete, rest = (rest + chunk).split(b"\n")
-        for line in complete:
-            yield line
-    if rest:
-        raise ApiError(0, f"the answer to {response.url.path} was cut in the middle of a line")
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> ApiError:

@@ -1,9 +1,9 @@
-"""What the node is told when it starts: one JSON file, checked as a whole before anything else happens."""
+"""The node's configuration: one JSON file, checked as a whole before anything else happens."""
 
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,7 @@ PAUSE = "devcluster/pause"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What an image reference stands for on this machine.
+    """The command of this machine that an image reference stands for.
 
     ``entrypoint`` is run by a container without ``command``, with the container's args behind it.
     A container with ``command`` runs that instead, as with a real image. In both cases ``path``, by default the
@@ -22,7 +22,7 @@ class Image:
 
     entrypoint: tuple[str, ...] = ()
     path: str = ""
-    forks: bool = True  # False: known to start nothing, so it needs no init
+    forks: bool = True  # False: it starts nothing, so it needs no init
 
 
 BUILT_IN: Mapping[str, Image] = {PAUSE: Image(entrypoint=("sleep", "infinity"), forks=False)}
@@ -30,7 +30,7 @@ BUILT_IN: Mapping[str, Image] = {PAUSE: Image(entrypoint=("sleep", "infinity"), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The configuration file. ``from_json`` refuses what it does not know."""
+    """The configuration file. ``from_json`` refuses unknown fields."""
 
     server: str
     ca_file: Path
@@ -53,12 +53,7 @@ class Config:
         document = json.loads(text)
         if not isinstance(document, dict):
             raise ValueError("the configuration must be a JSON object")
-        fields = {each.name: each for each in dataclasses.fields(cls)}
-        problems = [f"{key}: not known; known are {', '.join(fields)}" for key in document if key not in fields]
-        required = [name for name, each in fields.items() if _is_required(each)]
-        problems += [f"{name}: missing" for name in required if not isinstance(document.get(name), str)]
-        problems += [f"{key}: {value!r} must be a positive number" for key, value in _bad_numbers(document, fields)]
-        problems += [f"{key}: {document[key]!r} must be an object of strings" for key in _bad_maps(document)]
+        problems = list(_problems(document, {field.name: field for field in dataclasses.fields(cls)}))
         images = {}
         for reference, value in document.get("images", {}).items():
             try:
@@ -71,27 +66,25 @@ class Config:
         return cls(**{**document, **paths, "images": images})
 
 
-def _is_required(each: "dataclasses.Field[Any]") -> bool:
-    return each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
-
-
-def _bad_numbers(document: dict[str, Any], fields: "dict[str, dataclasses.Field[Any]]") -> list[tuple[str, Any]]:
-    numeric = [name for name, each in fields.items() if isinstance(each.default, int | float)]
-    values = [(name, document[name]) for name in numeric if name in document]
-    return [(name, value) for name, value in values if not isinstance(value, int | float) or value <= 0]
-
-
-def _bad_maps(document: dict[str, Any]) -> list[str]:
-    maps = {key: document[key] for key in ("labels", "capacity") if key in document}
-    return [
-        key
-        for key, value in maps.items()
-        if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values())
-    ]
+def _problems(document: dict[str, Any], fields: "dict[str, dataclasses.Field[Any]]") -> Iterator[str]:
+    """Everything that is wrong with ``document`` except its images."""
+    yield from (f"{key}: not known; known are {', '.join(fields)}" for key in document if key not in fields)
+    for name, setting in fields.items():
+        required = setting.default is dataclasses.MISSING and setting.default_factory is dataclasses.MISSING
+        if required and not isinstance(document.get(name), str):
+            yield f"{name}: missing"
+    for name in (name for name, setting in fields.items() if isinstance(setting.default, int | float)):
+        value = document.get(name, 1)
+        if not isinstance(value, int | float) or value <= 0:
+            yield f"{name}: {value!r} must be a positive number"
+    for name in ("labels", "capacity"):
+        value = document.get(name, {})
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+            yield f"{name}: {value!r} must be an object of strings"
 
 
 def image(value: Any) -> Image:
-    """``["program", "argument"]``, or ``{"entrypoint": [...], "path": "directory"}``."""
+    """Read ``["program", "argument"]`` or ``{"entrypoint": [...], "path": "directory"}``. Raises ValueError."""
     parts = {"entrypoint": value} if isinstance(value, list) else value
     if not isinstance(parts, dict) or not parts.keys() <= {"entrypoint", "path"}:
         raise ValueError("must be a list of strings, or an object of entrypoint and path")
@@ -103,8 +96,8 @@ def image(value: Any) -> Image:
 
 def find_image(images: Mapping[str, Image], reference: str) -> Image | None:
     """The image called ``reference``: an exact entry, else the longest beginning that ends in ``*``."""
-    known = {**BUILT_IN, **images}
-    if reference in known:
-        return known[reference]
-    beginnings = [name for name in known if name.endswith("*") and reference.startswith(name[:-1])]
-    return known[max(beginnings, key=len)] if beginnings else None
+    images = {**BUILT_IN, **images}
+    if reference in images:
+        return images[reference]
+    beginnings = [name for name in images if name.endswith("*") and reference.startswith(name[:-1])]
+    return images[max(beginnings, key=len)] if beginnings else None

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from devcluster.node.actions import Target, act
 from devcluster.node.api import Object
-from devcluster.node.clock import now, seconds_since
+from devcluster.node.clock import Backoff, now, seconds_since
 from devcluster.node.events import Recorder
-from devcluster.node.health import watch_health
 from devcluster.node.launch import Launch
 from devcluster.node.objects import NotAvailable
 from devcluster.node.pod.reported_status import ContainerReport, Running, State, Terminated, Waiting, terminated
+from devcluster.node.probes import Target, act, watch_health
 from devcluster.node.processes import NotStarted, Process, Processes
-from devcluster.node.retry import Backoff
 
 _STABLE_SECONDS = 600  # a container that ran this long is restarted as if it had never failed
 _LOG_TAIL_BYTES = 2048
@@ -24,7 +22,7 @@ _KILLED = 137
 
 
 class Surroundings(Protocol):
-    """What a container needs of its pod."""
+    """The pod as its containers see it: the source of launches and logs, and the receiver of changes."""
 
     def launch(self, container: Object) -> Launch: ...
     def log(self, container: Object, restarts: int) -> Path: ...
@@ -33,7 +31,7 @@ class Surroundings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What the containers of a pod have in common."""
+    """The parts and settings that the containers of a pod share."""
 
     processes: Processes
     recorder: Recorder
@@ -46,11 +44,11 @@ class Setting:
 
 
 class Container:
-    """One container of a pod; ``run`` is its whole life, ``report`` what it is doing at the moment."""
+    """One container of a pod; ``run`` is its whole life, ``report`` its state at the moment."""
 
     def __init__(self, specification: Object, restart_policy: str, setting: Setting, before: Object | None) -> None:
         self.name: str = specification["name"]
-        self.needed_again = asyncio.Event()  # something it waits for may be there now
+        self.may_start = asyncio.Event()  # an object or volume that the start waits for may exist now
         self._specification = specification
         self._restart_policy = restart_policy
         self._setting = setting
@@ -69,7 +67,7 @@ class Container:
             self._resume(before)
 
     def report(self) -> ContainerReport:
-        """What a status says about it."""
+        """The state of the container, for the pod's status."""
         return ContainerReport(
             name=self.name,
             image=self._specification["image"],
@@ -82,36 +80,37 @@ class Container:
         )
 
     async def run(self) -> bool:
-        """Run until the restart policy wants no more. True when the last run succeeded."""
+        """Run until the restart policy asks for no further run. True when the last run succeeded."""
         end = self._last
         while True:
             if end is not None:
-                if not self._wants_restart(end):
+                again = self._restart_policy == "Always" or (self._restart_policy != "Never" and end.exit_code != 0)
+                if self._stopping.is_set() or not again:
                     return end.exit_code == 0
                 await self._back_off(end)
-            launch = await self._ready_to_start()
+            launch = await self._next_launch()
             if launch is None:
                 return False
             self._restarts += end is not None
             end = await self._run_once(launch)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Have it end within ``grace_seconds`` and not start again. May be repeated with less time."""
+        """End the container within ``grace_seconds``, for good. May be repeated with less time."""
         self._stopping.set()
-        self.needed_again.set()
+        self.may_start.set()
         await self._end(grace_seconds)
 
     def abandon(self) -> None:
-        """Have its process end soon, with nobody waiting for it."""
+        """Have the process end soon, without waiting for its end."""
         if self._process is not None and not self._process.ended.done():
             self._process.terminate()
             self._process.end_within(_ABANDONED_SECONDS)
 
     def deny(self, reason: str, message: str) -> None:
-        """Say why it is not started."""
+        """Show the reason for which the container is not started."""
         self._show(Waiting(reason, message))
 
-    # what the probes tell
+    # what the probes report: see ``probes.Patient``
 
     def set_ready(self, ready: bool) -> None:
         if (self._started, self._ready) != (True, ready):
@@ -127,22 +126,17 @@ class Container:
         await self._end(specification.get("terminationGracePeriodSeconds", self._setting.grace_seconds))
 
     def _resume(self, before: Object) -> None:
-        """Take up what an earlier agent reported; what ran then has died with it."""
+        """Take up the state that an earlier agent reported; a process that ran then has ended with that agent."""
         self._restarts = before.get("restartCount", 0)
         state = before.get("state", {})
         past = state if "terminated" in state else before.get("lastState", {})
         if "running" in state:
-            began = state["running"]["startedAt"]
-            self._last = Terminated(_KILLED, "Error", began, now(), "it ended with the agent of its node")
+            started_at = state["running"]["startedAt"]
+            self._last = Terminated(_KILLED, "Error", started_at, now(), "it ended with the agent of its node")
         elif "terminated" in past:
             self._last = terminated(past["terminated"])
         if self._last is not None:
             self._state = self._last
-
-    def _wants_restart(self, end: Terminated) -> bool:
-        if self._stopping.is_set() or self._restart_policy == "Never":
-            return False
-        return self._restart_policy == "Always" or end.exit_code != 0
 
     async def _back_off(self, end: Terminated) -> None:
         """Wait before a restart: not before the first, then longer each time."""
@@ -162,10 +156,10 @@ class Container:
         except TimeoutError:
             return
 
-    async def _ready_to_start(self) -> Launch | None:
-        """Everything for the next start, waiting for it where needed. None when the pod is being stopped."""
+    async def _next_launch(self) -> Launch | None:
+        """Wait until the next start is possible, and return what to start. None when the pod is being stopped."""
         while not self._stopping.is_set():
-            self.needed_again.clear()
+            self.may_start.clear()
             try:
                 return self._setting.surroundings.launch(self._specification)
             except (NotAvailable, ValueError) as error:
@@ -173,46 +167,40 @@ class Container:
                 if self._state != waiting:
                     self._setting.recorder.warning("Failed", f"Container {self.name}: {error}")
                 self._show(waiting)
-                await self.needed_again.wait()
+                await self.may_start.wait()
         return None
 
     async def _run_once(self, launch: Launch) -> Terminated:
-        began = now()
+        started_at = now()
         log = self._setting.surroundings.log(self._specification, self._restarts)
         try:
             process = self._setting.processes.start(launch.program, log)
         except (NotStarted, OSError) as error:
             self._setting.recorder.warning("Failed", f"Container {self.name}: {error}")
-            end = Terminated(_CANNOT_START, "StartError", began, now(), str(error))
+            end = Terminated(_CANNOT_START, "StartError", started_at, now(), str(error))
         else:
             self._launch, self._process = launch, process
             self._setting.recorder.normal("Started", f"Started container {self.name}; its output is in {log}")
             self._started = "startupProbe" not in self._specification
             self._ready = self._started and "readinessProbe" not in self._specification
-            self._show(Running(began))
-            end = self._how_it_ended(await self._probed_to_its_end(process), began, process, log)
+            self._show(Running(started_at))
+            async with asyncio.TaskGroup() as group:
+                health = group.create_task(watch_health(self._target, self))
+                code = await asyncio.shield(process.ended)
+                health.cancel()
+            fall_back = self._specification.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+            end = Terminated(
+                exit_code=code if code >= 0 else 128 - code,
+                reason="Completed" if code == 0 else "Error",
+                started_at=started_at,
+                finished_at=now(),
+                message=_tail(log) if code and fall_back else "",
+                signal=max(-code, 0),
+                container_id=_container_id(process),
+            )
         self._last, self._started, self._ready = end, False, False
         self._show(end)
         return end
-
-    async def _probed_to_its_end(self, process: Process) -> int:
-        async with asyncio.TaskGroup() as group:
-            health = group.create_task(watch_health(self._target, self))
-            code = await asyncio.shield(process.ended)
-            health.cancel()
-        return code
-
-    def _how_it_ended(self, code: int, began: str, process: Process, log: Path) -> Terminated:
-        fall_back = self._specification.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        return Terminated(
-            exit_code=code if code >= 0 else 128 - code,
-            reason="Completed" if code == 0 else "Error",
-            started_at=began,
-            finished_at=now(),
-            message=_tail(log) if code and fall_back else "",
-            signal=max(-code, 0),
-            container_id=_container_id(process),
-        )
 
     async def _end(self, grace_seconds: float) -> None:
         """End the current process: its preStop hook, SIGTERM, and SIGKILL when the time is over."""
@@ -220,23 +208,20 @@ class Container:
         if process is None or process.ended.done():
             return
         process.end_within(grace_seconds)
-        if self._ending is process:  # asked before; only the time may be shorter now
+        if self._ending is process:  # its end has begun already; only the time may be shorter now
             return
         self._ending = process
         self._setting.recorder.normal("Killing", f"Stopping container {self.name}")
         hook = self._specification.get("lifecycle", {}).get("preStop")
         if hook is not None:
-            await self._run_hook(hook, process)
+            action = asyncio.create_task(act(hook, self._target))
+            either: set[asyncio.Future[Any]] = {action, process.ended}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not action.done():
+                action.cancel()
+            elif failure := action.result():
+                self._setting.recorder.warning("FailedPreStopHook", f"Container {self.name}: {failure}")
         process.terminate()
-
-    async def _run_hook(self, hook: Object, process: Process) -> None:
-        doing = asyncio.create_task(act(hook, self._target))
-        either: set[asyncio.Future[Any]] = {doing, process.ended}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
-            doing.cancel()
-        elif failure := doing.result():
-            self._setting.recorder.warning("FailedPreStopHook", f"Container {self.name}: {failure}")
 
     async def _execute(self, command: list[str]) -> int:
         """Run ``command`` in the container's surroundings; cancelled, it is killed."""

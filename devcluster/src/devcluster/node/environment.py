@@ -1,41 +1,51 @@
-"""The command line and the environment of a container. Pure: everything looked up comes in as an argument."""
+"""The command line and the environment of a container, and the values of fieldRef and resourceFieldRef.
+
+Pure: everything to look up comes in as an argument.
+"""
 
 import base64
+import json
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from devcluster.node.api import Object
 from devcluster.node.config import Image
-from devcluster.node.downward import field_value, resource_value
-from devcluster.node.expansion import expand
-from devcluster.node.mounts import Mounts
+from devcluster.node.mounts import Mounts, expand
 from devcluster.node.objects import NotAvailable
 
 Find = Callable[[str, str], Object | None]  # kind, name -> the object of the pod's namespace
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ENTRY = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+_SUFFIXES = {
+    **{
+        name: Fraction(1000) ** power
+        for power, name in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
+    },
+    **{name: Fraction(1024) ** power for power, name in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)},
+}
+_FORM = re.compile(r"([+-]?[0-9]*\.?[0-9]+|[+-]?[0-9]+\.)([eE][+-]?[0-9]+|[A-Za-z]*)")
 
 
 def variables(container: Object, pod: Object, capacity: Mapping[str, str], find: Find) -> dict[str, str]:
-    """What ``envFrom`` and ``env`` say, references resolved. Raises NotAvailable when one cannot be."""
+    """The variables of ``envFrom`` and ``env``, references resolved. Raises NotAvailable when one cannot be."""
     values: dict[str, str] = {}
     for source in container.get("envFrom", []):
-        values.update(_all_of(source, find))
+        kind, key = ("ConfigMap", "configMapRef") if "configMapRef" in source else ("Secret", "secretRef")
+        for name, value in contents(kind, source[key], find).items():
+            values[source.get("prefix", "") + name] = value.decode(errors="replace")
     for entry in container.get("env", []):
         origin = entry.get("valueFrom")
         if origin is None:
             values[entry["name"]] = expand(entry.get("value", ""), values)
-        elif (value := _value_from(origin, container, pod, capacity, find)) is not None:
-            values[entry["name"]] = value
+        elif (resolved := _value_from(origin, container, pod, capacity, find)) is not None:
+            values[entry["name"]] = resolved
     return values
-
-
-def _all_of(source: Mapping[str, Any], find: Find) -> Iterator[tuple[str, str]]:
-    kind, key = ("ConfigMap", "configMapRef") if "configMapRef" in source else ("Secret", "secretRef")
-    for name, value in contents(kind, source[key], find).items():
-        yield source.get("prefix", "") + name, value.decode(errors="replace")
 
 
 def _value_from(
@@ -54,9 +64,9 @@ def _value_from(
 
 
 def _keyed(kind: str, reference: Mapping[str, Any], find: Find) -> str | None:
-    found = contents(kind, reference, find)
-    if reference["key"] in found:
-        return found[reference["key"]].decode(errors="replace")
+    values = contents(kind, reference, find)
+    if reference["key"] in values:
+        return values[reference["key"]].decode(errors="replace")
     if reference.get("optional"):
         return None
     raise NotAvailable(f'{kind} "{reference["name"]}" has no key {reference["key"]}')
@@ -65,14 +75,14 @@ def _keyed(kind: str, reference: Mapping[str, Any], find: Find) -> str | None:
 def contents(kind: str, reference: Mapping[str, Any], find: Find) -> dict[str, bytes]:
     """The keys of a ConfigMap or Secret; none when it is optional and absent."""
     name = reference.get("name") or reference["secretName"]
-    found = find(kind, name)
-    if found is None:
+    item = find(kind, name)
+    if item is None:
         if reference.get("optional"):
             return {}
         raise NotAvailable(f'{kind} "{name}" does not exist')
     plain, encoded = ("data", "binaryData") if kind == "ConfigMap" else ("stringData", "data")
-    texts = {key: text.encode() for key, text in (found.get(plain) or {}).items()}
-    return texts | {key: base64.b64decode(text) for key, text in (found.get(encoded) or {}).items()}
+    texts = {key: text.encode() for key, text in (item.get(plain) or {}).items()}
+    return texts | {key: base64.b64decode(text) for key, text in (item.get(encoded) or {}).items()}
 
 
 def environment(values: Mapping[str, str], mounts: Mounts, image: Image, home: Path) -> dict[str, str]:
@@ -87,9 +97,53 @@ def environment(values: Mapping[str, str], mounts: Mounts, image: Image, home: P
 
 
 def command_line(container: Object, image: Image, values: Mapping[str, str], mounts: Mounts) -> list[str]:
-    """What to run: the container's command, or the image's entrypoint, and the container's args behind it."""
+    """The command to run: the container's own, or the image's entrypoint, and the container's args behind it."""
 
     def own(key: str) -> list[str]:
         return [mounts.relocate(expand(part, values)) for part in container.get(key) or []]
 
     return (own("command") or list(image.entrypoint)) + own("args")
+
+
+def field_value(pod: Object, path: str) -> str:
+    """The value of a fieldRef. Raises ValueError when there is no such field to ask for."""
+    metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
+    if entry := _ENTRY.fullmatch(path):
+        return str(metadata.get(entry[1], {}).get(entry[2], ""))
+    match path:
+        case "metadata.name" | "metadata.namespace" | "metadata.uid":
+            return str(metadata[path.rpartition(".")[2]])
+        case "metadata.labels" | "metadata.annotations":
+            entries = sorted(metadata.get(path.rpartition(".")[2], {}).items())
+            return "\n".join(f"{key}={json.dumps(value)}" for key, value in entries)
+        case "spec.nodeName" | "spec.serviceAccountName":
+            return str(spec.get(path.rpartition(".")[2], ""))
+        case "status.podIP" | "status.hostIP":
+            return str(status.get(path.rpartition(".")[2], ""))
+        case "status.podIPs" | "status.hostIPs":
+            return ",".join(address["ip"] for address in status.get(path.rpartition(".")[2], []))
+    raise ValueError(f"fieldRef {path}: the process node does not know this field")
+
+
+def resource_value(container: Object, capacity: Mapping[str, str], reference: Mapping[str, Any]) -> str:
+    """The value of a resourceFieldRef; a limit that was not set is what the node has."""
+    kind, _, name = reference["resource"].partition(".")
+    amounts = container.get("resources", {}).get(kind, {})
+    unset = capacity.get(name, "0") if kind == "limits" else "0"
+    return divided(str(amounts.get(name, unset)), str(reference.get("divisor", "")))
+
+
+def quantity(text: str) -> Fraction:
+    """The exact value of ``text``, such as ``250m`` or ``1.5Gi``."""
+    match = _FORM.fullmatch(text)
+    if match and (suffix := match[2]) in _SUFFIXES:
+        return Fraction(match[1]) * _SUFFIXES[suffix]
+    if match and suffix[1:].lstrip("+-").isdecimal():
+        return Fraction(text)
+    raise ValueError(f"{text!r} is not a quantity such as 250m or 1.5Gi")
+
+
+def divided(amount: str, divisor: str) -> str:
+    """``amount`` in units of ``divisor`` (absent or ``0``: 1), rounded up."""
+    unit = quantity(divisor) if divisor else Fraction(0)
+    return str(math.ceil(quantity(amount) / (unit or 1)))

@@ -6,7 +6,7 @@ leaves no process. Three signals reach it:
 
 * ``SIGTERM`` is passed on to the program's process group;
 * ``END_NOW`` kills everything; the kernel sends the same signal when PARENT, the agent, dies in whatever way;
-* ``SIGCHLD`` tells that something ended. When it was the program, the rest is killed and this process ends in the
+* ``SIGCHLD`` means that a child ended. When it was the program, the rest is killed and this process ends in the
   same way: with the same exit code, or by the same signal.
 
 ``init.py PARENT --exec ARGV...`` becomes the program itself, for a program known to start nothing.
@@ -36,7 +36,7 @@ def _prctl(option: int, value: int) -> None:
 def die_with_parent(number: int, parent: int) -> None:
     """Have the kernel send signal ``number`` to this process when ``parent``'s forking thread ends."""
     _prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:  # it ended before the kernel was told
+    if os.getppid() != parent:  # it ended before the prctl took effect
         os.kill(os.getpid(), number)
 
 
@@ -81,39 +81,31 @@ def _become(argv: list[str]) -> None:
     os._exit(CANNOT_RUN)
 
 
-def _start(argv: list[str]) -> int:
+def run(argv: list[str]) -> int:
+    """Run the program to its end and return its wait status, once none of its descendants is left."""
     own = os.getpid()
-    pid = os.fork()
-    if pid == 0:
+    program = os.fork()
+    if program == 0:
         os.setsid()
         die_with_parent(signal.SIGKILL, own)
         _become(argv)
-    return pid
-
-
-def _pass_on(program: int) -> None:
-    try:
-        os.killpg(program, signal.SIGTERM)
-    except ProcessLookupError:  # it has not made its own group yet
-        os.kill(program, signal.SIGTERM)
-
-
-def _run(argv: list[str]) -> int:
-    """Run the program to its end and return its wait status, once nothing of it is left."""
-    program = _start(argv)
     while True:
         number = signal.sigwait(_WATCHED)
         if number == END_NOW:
             return _kill_descendants()[program]
         if number == signal.SIGTERM:
-            _pass_on(program)
+            try:
+                os.killpg(program, signal.SIGTERM)
+            except ProcessLookupError:  # it has not made its own group yet
+                os.kill(program, signal.SIGTERM)
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == program:
                 _kill_descendants()
                 return ended[1]
 
 
-def _end_like(status: int) -> None:
+def end_like(status: int) -> None:
+    """End this process as the program ended: with its exit code, or by its signal."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its core, if any
@@ -132,7 +124,7 @@ def main(arguments: list[str]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     die_with_parent(END_NOW, int(parent))
     adopt_orphans()
-    _end_like(_run(argv))
+    end_like(run(argv))
 
 
 if __name__ == "__main__":

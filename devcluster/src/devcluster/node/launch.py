@@ -1,4 +1,4 @@
-"""From a container's specification to a program: everything a process needs, in the pod's own directory."""
+"""From a container's specification to a program, with everything its process needs in the pod's own directory."""
 
 import logging
 import shutil
@@ -9,8 +9,7 @@ from pathlib import Path
 from devcluster.node.api import Object
 from devcluster.node.config import Config, Image, find_image
 from devcluster.node.environment import Find, command_line, environment, variables
-from devcluster.node.expansion import expand
-from devcluster.node.mounts import SERVICE_ACCOUNT, Mounts, announcements, mounts
+from devcluster.node.mounts import SERVICE_ACCOUNT, Mounts, announcements, expand, mounts
 from devcluster.node.processes import Program
 from devcluster.node.tokens import kubeconfig
 from devcluster.node.volumes import sources
@@ -34,7 +33,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class PodDirectory:
-    """Where a pod's files are: its volumes, its containers' homes, its kubeconfig; and, outside, its logs."""
+    """The files of a pod: its volumes, its containers' homes, its kubeconfig; and, outside, its logs."""
 
     path: Path
     logs: Path
@@ -44,7 +43,7 @@ class PodDirectory:
         return self.path / "volumes"
 
     def home(self, container: str) -> Path:
-        """The container's own directory, made if it is not there: where it starts, its HOME, its temporary files."""
+        """Make sure the container's own directory exists: its working directory, its HOME, its temporary files."""
         home = self.path / "containers" / container
         (home / "tmp").mkdir(parents=True, exist_ok=True)
         return home
@@ -59,7 +58,7 @@ class PodDirectory:
         return directory / f"{restarts}.log"
 
     def remove(self) -> None:
-        """Remove everything but the logs. What cannot be removed goes when the next agent starts."""
+        """Remove everything but the logs. The next agent removes what cannot be removed now."""
         try:
             if self.path.exists():
                 shutil.rmtree(self.path)
@@ -75,7 +74,7 @@ def pod_directory(config: Config, pod: Object) -> PodDirectory:
 
 
 def launch(container: Object, pod: Object, config: Config, directory: PodDirectory, find: Find) -> Launch:
-    """What to run for ``container``. Raises NotAvailable while something it needs does not exist."""
+    """The program for ``container``. Raises NotAvailable while an object that it needs does not exist."""
     image = find_image(config.images, container["image"]) or Image()
     home = directory.home(container["name"])
     values = variables(container, pod, config.capacity, find)
@@ -99,15 +98,15 @@ def launch(container: Object, pod: Object, config: Config, directory: PodDirecto
 def _credentials(pod: Object, config: Config, directory: PodDirectory, where: Mounts) -> Mapping[str, str]:
     """KUBECONFIG, for a container that would find in-cluster credentials in a real node."""
     volume = where.real(SERVICE_ACCOUNT)
-    if volume is None or not _has_token(pod, volume.name):
+    if volume is None:
+        return {}
+    parts = [
+        part for source in pod["spec"].get("volumes", []) if source["name"] == volume.name for part in sources(source)
+    ]
+    if not any(kind == "serviceAccountToken" for kind, _ in parts):
         return {}
     text = kubeconfig(config.server, config.ca_file, volume / "token", pod["metadata"]["namespace"])
     file = directory.path / "kubeconfig"
     file.touch(mode=0o600)
     file.write_text(text)
     return {"KUBECONFIG": str(file)}
-
-
-def _has_token(pod: Object, volume: str) -> bool:
-    named = [each for each in pod["spec"].get("volumes", []) if each["name"] == volume]
-    return any(kind == "serviceAccountToken" for each in named for kind, _ in sources(each))

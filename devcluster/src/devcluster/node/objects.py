@@ -26,19 +26,19 @@ class Reference(NamedTuple):
 
 
 class NotAvailable(Exception):  # noqa: N818 - it reads as what it says
-    """Something the pod needs does not exist, or cannot be had."""
+    """An object that the pod needs does not exist, or cannot be read."""
 
 
 class NotReadYet(NotAvailable):
-    """It is not known yet whether something the pod needs exists."""
+    """The API server has not answered yet whether an object that the pod needs exists."""
 
 
 @dataclass(slots=True)
 class _Followed:
     task: "asyncio.Task[None]"
     listeners: list[Callable[[], None]] = field(default_factory=list)
-    known: bool = False
-    hesitated: bool = False
+    is_read: bool = False
+    interrupted_before: bool = False
     trouble: str = ""
     value: Object | None = None
 
@@ -65,9 +65,9 @@ class Objects:
             del self._followed[reference]
 
     def find(self, reference: Reference) -> Object | None:
-        """The object, or None when it does not exist. Raises NotAvailable while that is not known."""
+        """The object, or None when it does not exist. Raises NotAvailable while it cannot be read."""
         followed = self._followed[reference]
-        if followed.known:
+        if followed.is_read:
             return followed.value
         if followed.trouble:
             raise NotAvailable(f"{reference}: {followed.trouble}")
@@ -76,17 +76,17 @@ class Objects:
     async def _read(self, reference: Reference) -> None:
         path = f"/api/v1/namespaces/{reference.namespace}/{_PATHS[reference.kind]}"
         followed = self._followed[reference]
-        async for seen in watch(self._api, path, fieldSelector=f"metadata.name={reference.name}"):
-            match seen:
+        async for event in watch(self._api, path, fieldSelector=f"metadata.name={reference.name}"):
+            match event:
                 case Listed(items):
-                    followed.known, followed.value = True, items[0] if items else None
+                    followed.is_read, followed.value = True, items[0] if items else None
                 case Changed(item):
                     followed.value = item
                 case Deleted():
                     followed.value = None
-                case Interrupted(reason) if followed.hesitated:
+                case Interrupted(reason) if followed.interrupted_before:
                     followed.trouble = reason
                 case Interrupted():
-                    followed.hesitated = True  # the node authorizer may hear of a new pod a moment after us
+                    followed.interrupted_before = True  # the node authorizer may learn of a new pod a moment after us
             for listener in followed.listeners:
                 listener()

@@ -1,7 +1,7 @@
 """The processes of this node: started under an init of their own, ended without a trace.
 
-Everything here runs in the agent's main thread. That is not only asyncio's habit: the kernel's promise to tell a
-process when its parent dies is about the *thread* that forked it.
+Everything here runs in the agent's main thread. That is not only asyncio's habit: the kernel sends the death signal
+(PR_SET_PDEATHSIG) when the *thread* that forked a process ends.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class NotStarted(Exception):  # noqa: N818 - it reads as what it says
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What to run, and in which surroundings."""
+    """A command with its environment and working directory."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
@@ -40,7 +40,7 @@ class Process:
         self._popen = popen
         self._end_signal = end_signal
         self._loop = asyncio.get_running_loop()
-        self._asked = False
+        self._terminating = False
         self._timer: asyncio.TimerHandle | None = None
         self._descriptor = os.pidfd_open(popen.pid)
         self.ended: asyncio.Future[int] = self._loop.create_future()
@@ -51,9 +51,9 @@ class Process:
         return self._popen.pid
 
     def terminate(self) -> None:
-        """Ask the program to end. Asking twice is asking once."""
-        if not self._asked:
-            self._asked = True
+        """Send SIGTERM, once: further calls do nothing."""
+        if not self._terminating:
+            self._terminating = True
             self._popen.send_signal(signal.SIGTERM)
 
     def end_within(self, seconds: float) -> None:
@@ -76,8 +76,8 @@ class Process:
 class Processes:
     """Every process the agent has started and that has not ended.
 
-    With ``sole_parent`` it also ends what is left when somebody kills an init: any child of this process that is not
-    one of these. So there must not be other children then.
+    With ``sole_parent`` it also ends what remains when somebody kills an init: any child of this process that is not
+    one of these. So this process must have no other children then.
     """
 
     def __init__(self, *, sole_parent: bool) -> None:
@@ -125,7 +125,7 @@ def _executable(program: Program) -> str:
     name = program.argv[0]
     if "/" in name:
         name = str(program.directory / name)
-    found = shutil.which(name, path=program.environment.get("PATH", ""))
-    if found is None:
+    path = shutil.which(name, path=program.environment.get("PATH", ""))
+    if path is None:
         raise NotStarted(f"{program.argv[0]}: no such executable in PATH={program.environment.get('PATH', '')}")
-    return found
+    return path

@@ -1,13 +1,13 @@
-"""What the process node cannot do for a pod, said before anything is started."""
+"""Refusals: the features of a pod that the process node does not have, reported before anything is started."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from devcluster.node.actions import KINDS as ACTIONS
 from devcluster.node.api import Object
 from devcluster.node.config import BUILT_IN, Image, find_image
 from devcluster.node.mounts import mounts
+from devcluster.node.probes import ACTIONS
 from devcluster.node.volumes import KINDS as VOLUMES
 from devcluster.node.volumes import PROJECTABLE, sources
 
@@ -28,24 +28,23 @@ _ANYWHERE = Path("/")
 def refusals(pod: Object, images: Mapping[str, Image]) -> list[Refusal]:
     """Everything for which the process node does not run ``pod``."""
     spec = pod["spec"]
-    found = [*_host_access(spec), *_volumes(spec)]
+    refusals = [
+        _unsupported(f"spec.{field}", "the process node does not share the host's namespaces with a pod")
+        for field in ("hostNetwork", "hostPID", "hostIPC")
+        if spec.get(field)
+    ]
+    refusals += _refused_volumes(spec)
     for key in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(key, [])):
-            found += _container(container, f"spec.{key}[{index}]", images)
-    return found
+            refusals += _refused_in_container(container, f"spec.{key}[{index}]", images)
+    return refusals
 
 
 def _unsupported(path: str, why: str) -> Refusal:
     return Refusal(UNSUPPORTED, f"{path}: {why}")
 
 
-def _host_access(spec: Object) -> Iterator[Refusal]:
-    for field in ("hostNetwork", "hostPID", "hostIPC"):
-        if spec.get(field):
-            yield _unsupported(f"spec.{field}", "the process node does not share the host's namespaces with a pod")
-
-
-def _volumes(spec: Object) -> Iterator[Refusal]:
+def _refused_volumes(spec: Object) -> Iterator[Refusal]:
     for index, volume in enumerate(spec.get("volumes", [])):
         kind = next(key for key in volume if key != "name")
         if kind not in VOLUMES:
@@ -60,10 +59,25 @@ def _volumes(spec: Object) -> Iterator[Refusal]:
             )
 
 
-def _container(container: Object, path: str, images: Mapping[str, Image]) -> Iterator[Refusal]:
-    yield from _image(container, path, images)
-    yield from _security(container, path)
-    yield from _actions(container, path)
+def _refused_in_container(container: Object, path: str, images: Mapping[str, Image]) -> Iterator[Refusal]:
+    image = find_image(images, container["image"])
+    if image is None:
+        mapped = ", ".join(sorted({*images, *BUILT_IN}))
+        yield Refusal(
+            NO_IMAGE,
+            f"{path}.image: {container['image']} stands for no local command on the process node; "
+            f"mapped are: {mapped}; 'devcluster up --image' maps more",
+        )
+    elif not (container.get("command") or image.entrypoint):
+        yield _unsupported(f"{path}.command", f"{container['image']} is mapped without an entrypoint; give a command")
+    context = container.get("securityContext", {})
+    if context.get("privileged"):
+        yield _unsupported(f"{path}.securityContext.privileged", "the process node runs nothing privileged")
+    added = set(context.get("capabilities", {}).get("add", [])) - {"NET_BIND_SERVICE"}
+    if added:
+        names = ", ".join(sorted(added))
+        yield _unsupported(f"{path}.securityContext.capabilities.add", f"the process node cannot grant {names}")
+    yield from _refused_actions(container, path)
     if container.get("restartPolicy") == "Always":
         yield _unsupported(f"{path}.restartPolicy", "the process node runs no sidecars; make it an ordinary container")
     if any(port.get("hostPort") for port in container.get("ports", [])):
@@ -73,30 +87,7 @@ def _container(container: Object, path: str, images: Mapping[str, Image]) -> Ite
         yield _unsupported(f"{path}.workingDir", f"{directory} is in no volume of this container; mount one there")
 
 
-def _image(container: Object, path: str, images: Mapping[str, Image]) -> Iterator[Refusal]:
-    image = find_image(images, container["image"])
-    if image is None:
-        known = ", ".join(sorted({*images, *BUILT_IN}))
-        yield Refusal(
-            NO_IMAGE,
-            f"{path}.image: {container['image']} stands for no local command on the process node; "
-            f"mapped are: {known}; 'devcluster up --image' maps more",
-        )
-    elif not (container.get("command") or image.entrypoint):
-        yield _unsupported(f"{path}.command", f"{container['image']} is mapped without an entrypoint; give a command")
-
-
-def _security(container: Object, path: str) -> Iterator[Refusal]:
-    context = container.get("securityContext", {})
-    if context.get("privileged"):
-        yield _unsupported(f"{path}.securityContext.privileged", "the process node runs nothing privileged")
-    added = set(context.get("capabilities", {}).get("add", [])) - {"NET_BIND_SERVICE"}
-    if added:
-        names = ", ".join(sorted(added))
-        yield _unsupported(f"{path}.securityContext.capabilities.add", f"the process node cannot grant {names}")
-
-
-def _actions(container: Object, path: str) -> Iterator[Refusal]:
+def _refused_actions(container: Object, path: str) -> Iterator[Refusal]:
     probes = ("startupProbe", "livenessProbe", "readinessProbe")
     actions = {f"{path}.{name}": container[name] for name in probes if name in container}
     hooks = container.get("lifecycle", {})

@@ -1,4 +1,4 @@
-"""The Node object and its Lease: there, and kept Ready for as long as the agent lives."""
+"""The Node object and its Lease: registered, and renewed for as long as the agent lives."""
 
 import asyncio
 import logging
@@ -7,9 +7,8 @@ import socket
 from pathlib import Path
 
 from devcluster.node.api import MERGE, Api, ApiError, Object
-from devcluster.node.clock import now, now_micro, seconds_since
+from devcluster.node.clock import Backoff, now, now_micro, seconds_since
 from devcluster.node.config import Config
-from devcluster.node.retry import Backoff
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +19,7 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
 def node_object(config: Config) -> Object:
-    """The Node as it is registered."""
+    """The Node to register."""
     labels = {
         "kubernetes.io/hostname": config.node_name,
         "kubernetes.io/os": "linux",
@@ -32,9 +31,9 @@ def node_object(config: Config) -> Object:
 
 
 def node_status(config: Config, server_version: str, current: Object) -> Object:
-    """The status of a healthy node, each condition with the moment since which it says so."""
+    """The status of a healthy node, each condition with the moment of its last change."""
     moment = now()
-    before = {each["type"]: each for each in current.get("conditions", [])}
+    before = {condition["type"]: condition for condition in current.get("conditions", [])}
     conditions = []
     for kind, holds, reason, message in (
         ("MemoryPressure", "False", "NotMeasured", "the process node leaves the memory to the host"),
@@ -68,19 +67,20 @@ def node_status(config: Config, server_version: str, current: Object) -> Object:
     }
 
 
-def is_current(status: Object, wanted: Object) -> bool:
-    """Whether ``status`` says all of ``wanted``, and not too long ago."""
-    before = {each["type"]: each for each in status.get("conditions", [])}
-    if any(status.get(key) != wanted[key] for key in ("capacity", "allocatable", "addresses", "nodeInfo")):
+def is_current(status: Object, desired: Object) -> bool:
+    """True if ``status`` contains all of ``desired``, and its heartbeat is not too old."""
+    if any(status.get(key) != desired[key] for key in ("capacity", "allocatable", "addresses", "nodeInfo")):
         return False
-    if any(before.get(each["type"], {}).get("status") != each["status"] for each in wanted["conditions"]):
-        return False
-    heartbeat = before["Ready"].get("lastHeartbeatTime")
+    conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
+    for condition in desired["conditions"]:
+        if conditions.get(condition["type"], {}).get("status") != condition["status"]:
+            return False
+    heartbeat = conditions["Ready"].get("lastHeartbeatTime")
     return heartbeat is not None and seconds_since(heartbeat) < _STATUS_SECONDS
 
 
 class Registration:
-    """Registers the node and says, again and again, that it is alive."""
+    """Registers the node, and renews its status and Lease again and again."""
 
     def __init__(self, config: Config, api: Api) -> None:
         self._config = config
@@ -104,27 +104,10 @@ class Registration:
     async def _renew(self) -> None:
         if not self._server_version:
             self._server_version = (await self._api.get("/version"))["gitVersion"]
-        node = await self._registered()
-        wanted = node_status(self._config, self._server_version, node.get("status", {}))
-        if not is_current(node.get("status", {}), wanted):
-            await self._api.patch(f"{self._node_path}/status", {"status": wanted})
-        await self._renew_lease(node)
-
-    async def _registered(self) -> Object:
-        wanted = node_object(self._config)
-        try:
-            node = await self._api.get(self._node_path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            logger.info("registering the node %s", self._config.node_name)
-            return await self._api.post("/api/v1/nodes", wanted)
-        labels = wanted["metadata"]["labels"]
-        if labels.items() <= node["metadata"].get("labels", {}).items():
-            return node
-        return await self._api.patch(self._node_path, {"metadata": {"labels": labels}}, MERGE)
-
-    async def _renew_lease(self, node: Object) -> None:
+        node = await self._register()
+        status = node_status(self._config, self._server_version, node.get("status", {}))
+        if not is_current(node.get("status", {}), status):
+            await self._api.patch(f"{self._node_path}/status", {"status": status})
         name = self._config.node_name
         spec = {"holderIdentity": name, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": now_micro()}
         try:
@@ -135,6 +118,21 @@ class Registration:
             owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"]}
             lease = {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec}
             await self._api.post(_LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease})
+
+    async def _register(self) -> Object:
+        """Make sure that the Node exists and has our labels, and return the Node."""
+        desired = node_object(self._config)
+        try:
+            node = await self._api.get(self._node_path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            logger.info("registering the node %s", self._config.node_name)
+            return await self._api.post("/api/v1/nodes", desired)
+        labels = desired["metadata"]["labels"]
+        if labels.items() <= node["metadata"].get("labels", {}).items():
+            return node
+        return await self._api.patch(self._node_path, {"metadata": {"labels": labels}}, MERGE)
 
 
 def _architecture() -> str:

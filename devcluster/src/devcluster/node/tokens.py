@@ -7,17 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devcluster.node.api import Api, ApiError, Object
+from devcluster.node.clock import Backoff
 from devcluster.node.objects import NotReadYet
-from devcluster.node.retry import Backoff
 from devcluster.node.volumes import TokenKind, sources, token_kind
 
 logger = logging.getLogger(__name__)
-
-
-def token_kinds(pod: Object) -> set[TokenKind]:
-    """The kinds of token that the volumes of ``pod`` ask for."""
-    every = [part for volume in pod["spec"].get("volumes", []) for part in sources(volume)]
-    return {token_kind(source) for kind, source in every if kind == "serviceAccountToken"}
 
 
 class Tokens:
@@ -27,17 +21,18 @@ class Tokens:
         self._api = api
         self._pod = pod
         self._refresh_at = refresh_at
-        self._kinds = token_kinds(pod)
+        every = [part for volume in pod["spec"].get("volumes", []) for part in sources(volume)]
+        self._kinds = {token_kind(source) for kind, source in every if kind == "serviceAccountToken"}
         self._values: dict[TokenKind, str] = {}
 
     def get(self, kind: TokenKind) -> str:
-        """The current token. Raises NotAvailable before the first one was made."""
+        """The current token. Raises NotReadYet before the first one was issued."""
         if kind not in self._values:
-            raise NotReadYet("the ServiceAccount token has not been made yet")
+            raise NotReadYet("the ServiceAccount token has not been issued yet")
         return self._values[kind]
 
     async def keep_fresh(self, changed: Callable[[], None], trouble: Callable[[str], None]) -> None:
-        """Make each token, and a new one when most of its life is over; call ``changed`` each time."""
+        """Request the tokens, and new ones when most of their life is over; call ``changed`` each time."""
         async with asyncio.TaskGroup() as group:
             for kind in self._kinds:
                 group.create_task(self._keep_one_fresh(kind, changed, trouble))

@@ -1,4 +1,4 @@
-"""What is in the volumes of a pod, and how it gets into their directories."""
+"""The files of a pod's volumes, and their publication in the volumes' directories."""
 
 import shutil
 import time
@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from devcluster.node.api import Object
-from devcluster.node.downward import field_value, resource_value
-from devcluster.node.environment import Find, contents
+from devcluster.node.environment import Find, contents, field_value, resource_value
 from devcluster.node.objects import NotAvailable
 
 PROJECTABLE = ("configMap", "secret", "downwardAPI", "serviceAccountToken")
@@ -17,7 +16,7 @@ TOKEN_SECONDS = 3600
 
 
 class TokenKind(NamedTuple):
-    """What a token is asked for: the same kind is the same token."""
+    """The audience and lifetime of a token: sources of the same kind share one token."""
 
     audience: str
     seconds: int
@@ -34,7 +33,7 @@ Token = Callable[[TokenKind], str]
 
 
 def sources(volume: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The kinds and specifications of what ``volume`` is made of: several for a projected one, else one."""
+    """The sources of ``volume``, each with its kind: several for a projected volume, else one."""
     parts = volume["projected"].get("sources", []) if "projected" in volume else [volume]
     return [(kind, body or {}) for part in parts for kind, body in part.items() if kind != "name"]
 
@@ -47,35 +46,35 @@ def token_kind(source: Mapping[str, Any]) -> TokenKind:
 def files(
     volume: Mapping[str, Any], pod: Object, capacity: Mapping[str, str], find: Find, token: Token
 ) -> dict[str, File]:
-    """The files of ``volume``, by path. Raises NotAvailable when something they are made from is not there."""
+    """The files of ``volume``, by path. Raises NotAvailable when an object that they come from does not exist."""
     mode = next((volume[kind].get("defaultMode") for kind in KINDS if volume.get(kind)), None) or 0o644
-    found: dict[str, File] = {}
+    result: dict[str, File] = {}
     for kind, source in sources(volume):
         match kind:
             case "configMap" | "secret":
-                entries = _chosen("ConfigMap" if kind == "configMap" else "Secret", source, find)
+                entries = _entries("ConfigMap" if kind == "configMap" else "Secret", source, find)
             case "serviceAccountToken":
                 entries = iter([(source["path"], token(token_kind(source)).encode(), None)])
             case "downwardAPI":
                 entries = _downward(source, pod, capacity)
             case _:
                 raise ValueError(f"a {kind} volume cannot be made on the process node")
-        found |= {path: File(content, own or mode) for path, content, own in entries}
-    return found
+        result |= {path: File(content, own or mode) for path, content, own in entries}
+    return result
 
 
 Entry = tuple[str, bytes, int | None]
 
 
-def _chosen(kind: str, source: Mapping[str, Any], find: Find) -> Iterator[Entry]:
-    there = contents(kind, source, find)
+def _entries(kind: str, source: Mapping[str, Any], find: Find) -> Iterator[Entry]:
+    values = contents(kind, source, find)
     items = source.get("items")
     if items is None:
-        yield from ((key, content, None) for key, content in there.items())
+        yield from ((key, content, None) for key, content in values.items())
         return
     for item in items:
-        if item["key"] in there:
-            yield item["path"], there[item["key"]], item.get("mode")
+        if item["key"] in values:
+            yield item["path"], values[item["key"]], item.get("mode")
         elif not source.get("optional"):
             name = source.get("name") or source.get("secretName")
             raise NotAvailable(f'{kind} "{name}" has no key {item["key"]}')
@@ -105,16 +104,16 @@ def publish(directory: Path, content: Mapping[str, File]) -> None:
         target.touch(mode=0o600)
         target.write_bytes(file.content)
         target.chmod(file.mode)
-    version.mkdir(parents=True, exist_ok=True)  # also when there is nothing in it
+    version.mkdir(parents=True, exist_ok=True)  # also for a volume without files
     current = directory / "..data"
     before = current.resolve() if current.is_symlink() else None
     _link(current, version.name)
-    wanted = {path.partition("/")[0] for path in content}
-    for name in wanted - {each.name for each in directory.iterdir()}:
+    names = {path.partition("/")[0] for path in content}
+    for name in names - {link.name for link in directory.iterdir()}:
         _link(directory / name, f"..data/{name}")
-    for each in list(directory.iterdir()):
-        if each.name not in wanted and not each.name.startswith(".."):
-            each.unlink()
+    for link in list(directory.iterdir()):
+        if link.name not in names and not link.name.startswith(".."):
+            link.unlink()
     if before is not None:
         shutil.rmtree(before)
 

@@ -1,7 +1,7 @@
-"""List and watch: what there is, then what changes, for as long as the caller wants to know.
+"""List and watch: everything that exists, then every change, until the caller is cancelled.
 
-Nothing ends it but cancellation. A watch that breaks is resumed where it was; where the server no longer knows
-(410) everything is listed again, and the consumer compares.
+A watch that breaks is resumed where it was; where the server has forgotten that point (410), everything is listed
+again, and the consumer compares.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from devcluster.node.api import Api, ApiError, Object
-from devcluster.node.retry import Backoff
+from devcluster.node.clock import Backoff
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Everything there is: what was known and is not in here has been deleted."""
+    """Everything that exists: an object of an earlier list that is not in here has been deleted."""
 
     items: list[Object]
 
@@ -36,26 +36,26 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """An object is gone; ``item`` is its last state."""
+    """An object was deleted; ``item`` is its last state."""
 
     item: Object
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The server does not answer, or not with what was asked for; it is asked again."""
+    """The server did not answer, or refused; the watch tries again."""
 
     reason: str
 
 
-Seen = Listed | Changed | Deleted | Interrupted
+WatchEvent = Listed | Changed | Deleted | Interrupted
 
 
-async def watch(api: Api, path: str, **selectors: str) -> AsyncIterator[Seen]:
-    """Yield a Listed first, and again whenever the thread was lost; in between what changed."""
+async def watch(api: Api, path: str, **selectors: str) -> AsyncIterator[WatchEvent]:
+    """Yield a Listed first, and again whenever the server has forgotten our version; in between each change."""
     version = ""
     backoff = Backoff(0.2, 10)
-    said = ""
+    trouble = ""
     while True:
         wait = 0.0
         try:
@@ -63,20 +63,20 @@ async def watch(api: Api, path: str, **selectors: str) -> AsyncIterator[Seen]:
                 listing = await api.get(path, **selectors)
                 version = listing["metadata"]["resourceVersion"]
                 yield Listed(listing["items"])
-            async for seen, reached in _changes(api, path, version, selectors):
+            async for change, reached in _changes(api, path, version, selectors):
                 version = reached
                 backoff.reset()
-                said = ""
-                if seen is not None:
-                    yield seen
+                trouble = ""
+                if change is not None:
+                    yield change
         except ApiError as error:
             wait = error.retry_after
             if error.status == _GONE:
                 version = ""
-            if str(error) != said:
-                said = str(error)
-                logger.warning("watch interrupted, trying again: %s", said)
-            yield Interrupted(said)
+            if str(error) != trouble:  # one line per outage, however many attempts it takes
+                trouble = str(error)
+                logger.warning("watch interrupted, trying again: %s", trouble)
+            yield Interrupted(trouble)
         await asyncio.sleep(max(backoff.next(), wait))
 
 
@@ -88,19 +88,15 @@ async def _changes(
     query = {**selectors, "watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
     async with api.stream(path, _IDLE_SECONDS, resourceVersion=version, **query) as lines:
         async for line in lines:
-            kind, item = _parse(path, line)
-            yield _CHANGES[kind](item) if kind in _CHANGES else None, item["metadata"]["resourceVersion"]
+            try:
+                event = json.loads(line)
+            except ValueError as error:
+                raise ApiError(0, f"GET {path}: a line of the watch is not JSON: {line[:80]!r}") from error
+            kind, item = event["type"], event["object"]
+            if kind == "ERROR":
+                raise ApiError(item.get("code", 0), f"GET {path}: {item.get('message', 'error in the watch')}")
+            change = _CHANGES[kind](item) if kind in _CHANGES else None  # None for a bookmark
+            yield change, item["metadata"]["resourceVersion"]
 
 
 _CHANGES: dict[str, type[Changed] | type[Deleted]] = {"ADDED": Changed, "MODIFIED": Changed, "DELETED": Deleted}
-
-
-def _parse(path: str, line: bytes) -> tuple[str, Object]:
-    try:
-        event = json.loads(line)
-    except ValueError as error:
-        raise ApiError(0, f"GET {path}: a line of the watch is not JSON: {line[:80]!r}") from error
-    if event["type"] == "ERROR":
-        status = event["object"]
-        raise ApiError(status.get("code", 0), f"GET {path}: {status.get('message', 'error in the watch')}")
-    return event["type"], event["object"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.node.api import Api, ApiError, Object
-from devcluster.node.clock import seconds_since
+from devcluster.node.clock import Backoff, seconds_since
 from devcluster.node.config import Config
 from devcluster.node.container import Container, Setting
 from devcluster.node.events import Recorder
@@ -17,7 +17,6 @@ from devcluster.node.pod.status_writer import StatusWriter, pod_path
 from devcluster.node.pod.volumes import PodVolumes
 from devcluster.node.processes import Processes
 from devcluster.node.refusals import Refusal, refusals
-from devcluster.node.retry import Backoff
 from devcluster.node.tokens import Tokens
 
 logger = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ _OVER = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What the pods of the node share."""
+    """The parts that the pods of the node share."""
 
     config: Config
     api: Api
@@ -37,7 +36,10 @@ class Host:
 
 
 class PodLife:
-    """Runs one pod. ``seen`` tells it each new state of its object, ``vanished`` that the object is gone."""
+    """Runs one pod. ``update`` receives each new state of its object, ``vanished`` the news of its deletion.
+
+    A pod passes through: refused until the node can run it, mounted, its containers run, deleted, vanished.
+    """
 
     def __init__(self, pod: Object, address: str, host: Host) -> None:
         self.name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
@@ -48,61 +50,61 @@ class PodLife:
         self._recorder = Recorder(host.api, host.config.node_name, pod)
         self._tokens = Tokens(host.api, pod, host.config.token_refresh_at)
         self._volumes = PodVolumes(host.config, host.objects, pod, self._directory, self._wake)
-        self._woken = asyncio.Event()  # what it waits for may be there now
-        self._stopping = asyncio.Event()  # nothing is to be started any more
-        self._stops: asyncio.Queue[float] = asyncio.Queue()  # each with its grace in seconds
-        self._deleted = asyncio.Event()  # its object is to go, or is gone
-        self._vanished = asyncio.Event()  # its object is gone
+        self._woken = asyncio.Event()  # an object that the pod waits for may have changed
+        self._stopping = asyncio.Event()  # no container may start any more
+        self._stops: asyncio.Queue[float] = asyncio.Queue()  # grace periods in seconds
+        self._deleted = asyncio.Event()  # its object has a deletion timestamp, or no longer exists
+        self._vanished = asyncio.Event()  # its object no longer exists
         self._mounted = self._ended = False
         self._failure: tuple[str, str] | None = None
         self._make_containers()
-        self.seen(pod)
+        self.update(pod)
 
     async def run(self) -> None:
-        """The whole life. Whatever ends it, also cancellation, no process of the pod is left."""
+        """The whole life. Whatever ends this call, also cancellation, no process of the pod survives."""
         try:
             async with asyncio.TaskGroup() as group:
-                helpers = [group.create_task(self._recorder.write()), group.create_task(self._obey_stops())]
+                background = [group.create_task(self._recorder.write()), group.create_task(self._obey_stops())]
                 if self._status.pod["status"].get("phase") not in _OVER:
-                    helpers.append(group.create_task(self._status.keep_written()))
+                    background.append(group.create_task(self._status.write_changes()))
                     tokens = group.create_task(self._tokens.keep_fresh(self._wake, self._no_mount))
                     await self._live()
                     tokens.cancel()
                 await self._deleted.wait()
                 await self._say_farewell()
-                for helper in helpers:
-                    helper.cancel()
+                for task in background:
+                    task.cancel()
         finally:
             self._mounted = False
             self._volumes.close()
             for container in self._all_containers():
                 container.abandon()
 
-    def seen(self, pod: Object) -> None:
+    def update(self, pod: Object) -> None:
         """Take note of a new state of the pod's object."""
-        self._status.seen(pod)
+        self._status.update(pod)
         self._wake()
         if "deletionTimestamp" in pod["metadata"]:
             self._deleted.set()
             self._stop(pod["metadata"].get("deletionGracePeriodSeconds", 0))
 
     def vanished(self) -> None:
-        """The object is gone without having waited for the node: kill everything at once."""
+        """The object was deleted without waiting for the node: kill everything at once."""
         self._vanished.set()
         self._deleted.set()
         self._stop(0)
 
     @property
     def pod(self) -> Object:
-        """The newest known state of the pod's object."""
+        """The newest state of the pod's object."""
         return self._status.pod
 
     @property
     def has_vanished(self) -> bool:
-        """Whether the pod's object is known to be gone."""
+        """True once the pod's object was reported as deleted."""
         return self._vanished.is_set()
 
-    # what the containers need
+    # for the containers: see ``container.Surroundings``
 
     def launch(self, container: Object) -> Launch:
         return launch(container, self._own_view(), self._host.config, self._directory, self._volumes.find)
@@ -116,42 +118,47 @@ class PodLife:
     # the stages of the life
 
     async def _live(self) -> None:
-        deadline = self._start_deadline()
-        await self._until_possible()
-        await self._until_mounted()
+        pod = self._status.pod
+        deadline = None
+        if (seconds := pod["spec"].get("activeDeadlineSeconds")) is not None:
+            passed = seconds_since(pod["status"]["startTime"]) if "startTime" in pod["status"] else 0
+            deadline = asyncio.get_running_loop().call_later(max(seconds - passed, 0), self._expire)
+        await self._wait_until_possible()
+        await self._wait_until_mounted()
         await self._run_containers()
         if deadline is not None:
             deadline.cancel()
         self._ended = True
         self.changed()
 
-    async def _until_possible(self) -> None:
-        """Wait for as long as the pod asks for something that this node cannot do."""
-        said: list[Refusal] | None = None
+    def _expire(self) -> None:
+        self._failure = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+        self._stop(self._grace_seconds())
+
+    async def _wait_until_possible(self) -> None:
+        """Wait while the pod asks for a feature that this node does not have."""
+        reported: list[Refusal] | None = None
         while not self._stopping.is_set():
             self._woken.clear()
-            found = refusals(self._status.pod, self._host.config.images)
-            if found != said:
-                said = found
+            current = refusals(self._status.pod, self._host.config.images)
+            if current != reported:
+                reported = current
                 self._make_containers()  # from the specification as it is now
-                if not found:
+                if not current:
                     return
-                self._deny(found)
+                reason, message = current[0].reason, "; ".join(refusal.message for refusal in current)
+                self._recorder.warning(reason, message)
+                for container in self._all_containers():
+                    container.deny(reason, message)
             await self._woken.wait()
 
-    def _deny(self, found: list[Refusal]) -> None:
-        message = "; ".join(refusal.message for refusal in found)
-        self._recorder.warning(found[0].reason, message)
-        for container in self._all_containers():
-            container.deny(found[0].reason, message)
-
-    async def _until_mounted(self) -> None:
+    async def _wait_until_mounted(self) -> None:
         while not self._stopping.is_set():
             self._woken.clear()
             try:
                 self._volumes.write(self._own_view(), self._tokens)
             except NotReadYet:
-                pass  # it wakes us when it has been read
+                pass  # _wake follows when the object has been read
             except (NotAvailable, ValueError, OSError) as error:
                 self._no_mount(str(error))
             else:
@@ -175,26 +182,23 @@ class PodLife:
                 group.create_task(container.run())
 
     async def _say_farewell(self) -> None:
-        """Write the last status, let the object go, and wait until it is gone."""
+        """Write the last status, delete the object for good, and wait until the watch reports the deletion."""
         if self._ended and not self.has_vanished:
             await self._status.write()
-        await self._delete()
-        await self._vanished.wait()
-        self._directory.remove()
-
-    async def _delete(self) -> None:
+        # A deletion with grace leaves the object to the node, which confirms it as a kubelet does: with grace 0.
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": self._status.pod["metadata"]["uid"]}}
         backoff = Backoff(0.2, 10)
         while not self.has_vanished:
             try:
                 await self._host.api.delete(pod_path(self._status.pod), options)
+                break
             except ApiError as error:
-                if error.gone:
-                    return
+                if error.is_final:
+                    break
                 logger.warning("pod not deleted: %s", error)
                 await asyncio.sleep(max(backoff.next(), error.retry_after))
-            else:
-                return
+        await self._vanished.wait()
+        self._directory.remove()
 
     # the rest
 
@@ -210,34 +214,22 @@ class PodLife:
         self._stops.put_nowait(grace_seconds)
         self._woken.set()
 
-    def _start_deadline(self) -> asyncio.TimerHandle | None:
-        pod = self._status.pod
-        seconds = pod["spec"].get("activeDeadlineSeconds")
-        if seconds is None:
-            return None
-        passed = seconds_since(pod["status"]["startTime"]) if "startTime" in pod["status"] else 0
-        return asyncio.get_running_loop().call_later(max(seconds - passed, 0), self._expire)
-
-    def _expire(self) -> None:
-        self._failure = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
-        self._stop(self._grace_seconds())
-
     def _wake(self) -> None:
-        """Something the pod is made from may have changed."""
+        """Try again: an object that the pod is made from may have changed."""
         self._woken.set()
         for container in self._all_containers():
-            container.needed_again.set()
+            container.may_start.set()
         if self._mounted and not (self._ended or self._stopping.is_set()):
             try:
                 self._volumes.write(self._own_view(), self._tokens)
             except (NotAvailable, ValueError, OSError) as error:
                 self._no_mount(str(error))
 
-    def _no_mount(self, why: str) -> None:
-        self._recorder.warning("FailedMount", why)
+    def _no_mount(self, reason: str) -> None:
+        self._recorder.warning("FailedMount", reason)
 
     def _own_view(self) -> Object:
-        """The pod's object with its addresses, whether or not the API server has taken them yet."""
+        """The pod's object with its addresses, which the API server may not have stored yet."""
         addresses = {
             "podIP": self.address,
             "podIPs": [{"ip": self.address}],
@@ -278,9 +270,10 @@ class PodLife:
         policy = pod["spec"].get("restartPolicy", "Always")
         init_policy = "Never" if policy == "Never" else "OnFailure"
 
-        def made(key: str, statuses: str, policy: str) -> list[Container]:
-            before = {each["name"]: each for each in pod.get("status", {}).get(statuses, [])}
-            return [Container(each, policy, setting, before.get(each["name"])) for each in pod["spec"].get(key, [])]
+        def containers(key: str, statuses: str, policy: str) -> list[Container]:
+            before = {status["name"]: status for status in pod.get("status", {}).get(statuses, [])}
+            specifications = pod["spec"].get(key, [])
+            return [Container(spec, policy, setting, before.get(spec["name"])) for spec in specifications]
 
-        self._init_containers = made("initContainers", "initContainerStatuses", init_policy)
-        self._containers = made("containers", "containerStatuses", policy)
+        self._init_containers = containers("initContainers", "initContainerStatuses", init_policy)
+        self._containers = containers("containers", "containerStatuses", policy)

@@ -1,4 +1,4 @@
-"""The status of a pod as a kubelet reports it. Pure: from what the containers are doing to one patch, or to none."""
+"""The status of a pod as a kubelet reports it. Pure: from the state of the containers to one patch, or to none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "ContainersReady",
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A container that does not run yet, or not at the moment."""
+    """A container that does not run yet, or waits for its next run."""
 
     reason: str
     message: str = ""
@@ -42,7 +42,7 @@ State = Waiting | Running | Terminated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerReport:
-    """All that a status says about one container."""
+    """The state of one container, for the status."""
 
     name: str
     image: str
@@ -56,13 +56,13 @@ class ContainerReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodReport:
-    """All that the node knows about one pod."""
+    """The state of one pod on the node, for the status."""
 
     address: str
     containers: Sequence[ContainerReport]
     init_containers: Sequence[ContainerReport] = ()
     mounted: bool = False
-    ended: bool = False  # nothing of it will be started again
+    ended: bool = False  # no container will be started again
     failure: tuple[str, str] | None = None  # reason and message, when the pod was ended for a reason of its own
 
 
@@ -70,23 +70,22 @@ def phase(report: PodReport, restart_policy: str) -> str:
     """The phase, by the rules of a kubelet."""
     if report.failure is not None and report.ended:
         return "Failed"
-    if any(_stays_failed(each, restart_policy, report.ended) for each in report.init_containers):
-        return "Failed"
-    if not _initialized(report):
+    if _incomplete(report):
+        failed = any((end := _end(container)) and end.exit_code != 0 for container in report.init_containers)
+        return "Failed" if report.ended or (failed and restart_policy == "Never") else "Pending"
+    if any(isinstance(container.state, Waiting) and container.last is None for container in report.containers):
         return "Failed" if report.ended else "Pending"
-    if any(isinstance(each.state, Waiting) and each.last is None for each in report.containers):
-        return "Failed" if report.ended else "Pending"
-    running = any(isinstance(each.state, Running) for each in report.containers)
+    running = any(isinstance(container.state, Running) for container in report.containers)
     if running or (restart_policy == "Always" and not report.ended):
         return "Running"
-    ends = [_end(each) for each in report.containers]
+    ends = [_end(container) for container in report.containers]
     if all(end is not None and end.exit_code == 0 for end in ends):
         return "Succeeded"
     return "Failed" if report.ended or restart_policy == "Never" else "Running"
 
 
 def _end(container: ContainerReport) -> Terminated | None:
-    """How the container ended, the last time it did; None while it runs, and before."""
+    """The last end of the container; None while it runs, and before its first end."""
     match container.state:
         case Terminated():
             return container.state
@@ -96,18 +95,14 @@ def _end(container: ContainerReport) -> Terminated | None:
             return None
 
 
-def _stays_failed(container: ContainerReport, restart_policy: str, ended: bool) -> bool:
-    end = _end(container)
-    return end is not None and end.exit_code != 0 and (ended or restart_policy == "Never")
-
-
-def _initialized(report: PodReport) -> bool:
-    ends = [_end(each) for each in report.init_containers]
-    return all(end is not None and end.exit_code == 0 for end in ends)
+def _incomplete(report: PodReport) -> list[str]:
+    """The init containers that have not succeeded."""
+    ends = {container.name: _end(container) for container in report.init_containers}
+    return [name for name, end in ends.items() if end is None or end.exit_code != 0]
 
 
 def desired_status(pod: Object, report: PodReport, now: str) -> Object:
-    """The parts of the status that are the node's to say."""
+    """The parts of the status that the node reports."""
     policy = pod["spec"].get("restartPolicy", "Always")
     current = pod.get("status", {})
     reached = phase(report, policy)
@@ -121,11 +116,11 @@ def desired_status(pod: Object, report: PodReport, now: str) -> Object:
         "podIP": report.address,
         "podIPs": [{"ip": report.address}],
         "startTime": current.get("startTime", now),
-        "containerStatuses": [container_status(each) for each in report.containers],
+        "containerStatuses": [container_status(container) for container in report.containers],
         "conditions": _conditions(pod, report, reached, now),
     }
     if report.init_containers:
-        status["initContainerStatuses"] = [container_status(each) for each in report.init_containers]
+        status["initContainerStatuses"] = [container_status(container) for container in report.init_containers]
     if "generation" in pod["metadata"]:
         status["observedGeneration"] = pod["metadata"]["generation"]
     return status
@@ -168,7 +163,7 @@ def _state(state: State) -> Object:
 
 
 def terminated(state: Object) -> Terminated:
-    """Read back what ``container_status`` wrote."""
+    """Read a ``terminated`` state back, as ``container_status`` made it."""
     return Terminated(
         exit_code=state["exitCode"],
         reason=state.get("reason", ""),
@@ -185,18 +180,23 @@ def _without_empty(**values: Any) -> dict[str, Any]:
 
 
 def _conditions(pod: Object, report: PodReport, reached: str, now: str) -> list[Object]:
-    """The node's own conditions, each with the moment at which it came to say what it says."""
-    current = {each["type"]: each for each in pod.get("status", {}).get("conditions", [])}
-    wanted = {
+    """The node's own conditions, each with the moment of its last change."""
+    current = {condition["type"]: condition for condition in pod.get("status", {}).get("conditions", [])}
+    initialized = _condition(True, "PodCompleted" if reached == "Succeeded" else None)
+    if incomplete := _incomplete(report):
+        message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+        initialized = _condition(False, "ContainersNotInitialized", message)
+    containers_ready = _containers_ready(report, reached)
+    desired = {
         "PodReadyToStartContainers": _condition(report.mounted and not report.ended),
-        "Initialized": _initialized_condition(report, reached),
-        "ContainersReady": _ready_condition(report, reached),
-        "Ready": _gated(_ready_condition(report, reached), pod, current),
+        "Initialized": initialized,
+        "ContainersReady": containers_ready,
+        "Ready": _ready(containers_ready, pod, current),
         "PodScheduled": _condition(True),
     }
     generation = _without_empty(observedGeneration=pod["metadata"].get("generation"))
     conditions = []
-    for kind, condition in wanted.items():
+    for kind, condition in desired.items():
         before = current.get(kind, {})
         same = before.get("status") == condition["status"]
         since = before["lastTransitionTime"] if same and before.get("lastTransitionTime") else now
@@ -208,40 +208,37 @@ def _condition(holds: bool, reason: str | None = None, message: str | None = Non
     return {"status": "True" if holds else "False", "reason": reason, "message": message}
 
 
-def _initialized_condition(report: PodReport, reached: str) -> Object:
-    if _initialized(report):
-        return _condition(True, "PodCompleted" if reached == "Succeeded" else None)
-    left = [each.name for each in report.init_containers if (end := _end(each)) is None or end.exit_code != 0]
-    return _condition(False, "ContainersNotInitialized", f"containers with incomplete status: [{' '.join(left)}]")
-
-
-def _ready_condition(report: PodReport, reached: str) -> Object:
+def _containers_ready(report: PodReport, reached: str) -> Object:
     if reached in ("Succeeded", "Failed"):
         return _condition(False, "PodCompleted" if reached == "Succeeded" else "PodFailed")
-    unready = [each.name for each in report.containers if not each.ready]
+    unready = [container.name for container in report.containers if not container.ready]
     if unready:
         return _condition(False, "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
     return _condition(True)
 
 
-def _gated(ready: Object, pod: Object, current: Mapping[str, Object]) -> Object:
+def _ready(containers_ready: Object, pod: Object, current: Mapping[str, Object]) -> Object:
     gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", [])]
     missing = [gate for gate in gates if current.get(gate, {}).get("status") != "True"]
-    if ready["status"] != "True" or not missing:
-        return ready
-    said = ", ".join(f'the condition "{gate}" is not "True"' for gate in missing)
-    return _condition(False, "ReadinessGatesNotReady", f"readiness gates of this pod: {said}")
+    if containers_ready["status"] != "True" or not missing:
+        return containers_ready
+    reasons = ", ".join(f'the condition "{gate}" is not "True"' for gate in missing)
+    return _condition(False, "ReadinessGatesNotReady", f"readiness gates of this pod: {reasons}")
 
 
 def status_patch(pod: Object, desired: Object) -> Object | None:
-    """A strategic merge patch that makes the status of ``pod`` say ``desired``, or None when it does already.
+    """A strategic merge patch from the status of ``pod`` to ``desired``, or None when they are equal.
 
     Conditions are merged by type, so those of others stay. The uid makes the API server refuse the patch for another
     pod of the same name.
     """
     current = pod.get("status", {})
-    own = {each["type"]: each for each in current.get("conditions", [])}
-    conditions = [each for each in desired["conditions"] if not _says(own.get(each["type"], {}), each)]
+    before = {condition["type"]: condition for condition in current.get("conditions", [])}
+    conditions = [
+        condition
+        for condition in desired["conditions"]
+        if any((before.get(condition["type"], {}).get(key) or None) != value for key, value in condition.items())
+    ]
     others = {key: value for key, value in desired.items() if key != "conditions"}
     changed = {key: value for key, value in others.items() if (current.get(key) or None) != (value or None)}
     if "podIPs" in changed:
@@ -249,7 +246,3 @@ def status_patch(pod: Object, desired: Object) -> Object | None:
     if conditions:
         changed["conditions"] = conditions
     return {"metadata": {"uid": pod["metadata"]["uid"]}, "status": changed} if changed else None
-
-
-def _says(current: Object, wanted: Object) -> bool:
-    return all((current.get(key) or None) == value for key, value in wanted.items())

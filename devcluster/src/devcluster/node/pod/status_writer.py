@@ -1,13 +1,12 @@
-"""Keeps the status of one pod's object equal to what is the case on the node."""
+"""Keeps the status of one pod's object equal to the state of its containers."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 
 from devcluster.node.api import Api, ApiError, Object
-from devcluster.node.clock import now
+from devcluster.node.clock import Backoff, now
 from devcluster.node.pod.reported_status import PodReport, desired_status, status_patch
-from devcluster.node.retry import Backoff
 
 logger = logging.getLogger(__name__)
 
@@ -18,15 +17,15 @@ def pod_path(pod: Object) -> str:
 
 
 class StatusWriter:
-    """Writes the status when the report differs from it, whoever changed which of the two."""
+    """Writes the status when the report differs from it, whichever of the two changed."""
 
     def __init__(self, api: Api, pod: Object, report: Callable[[], PodReport]) -> None:
-        self.pod = pod  # its newest known state
+        self.pod = pod  # its newest state
         self._api = api
         self._report = report
         self._changed = asyncio.Event()
 
-    def seen(self, pod: Object) -> None:
+    def update(self, pod: Object) -> None:
         """Take ``pod`` as the newest state, unless it is an older one."""
         if int(pod["metadata"]["resourceVersion"]) > int(self.pod["metadata"]["resourceVersion"]):
             self.pod = pod
@@ -36,14 +35,14 @@ class StatusWriter:
         """The report may differ from the last one."""
         self._changed.set()
 
-    async def keep_written(self) -> None:
+    async def write_changes(self) -> None:
         """Write after each change, for ever; changes that come quickly are written together."""
         while True:
             await self._changed.wait()
             await self.write()
 
     async def write(self) -> None:
-        """Write once, trying again until the API server has taken it or knows no such pod."""
+        """Write once, trying again until the API server has stored the status or has no such pod."""
         backoff = Backoff(0.2, 10)
         while True:
             self._changed.clear()
@@ -51,12 +50,12 @@ class StatusWriter:
             if patch is None:
                 return
             try:
-                self.seen(await self._api.patch(f"{pod_path(self.pod)}/status", patch))
+                self.update(await self._api.patch(f"{pod_path(self.pod)}/status", patch))
             except ApiError as error:
                 if error.status == 404:
                     return
                 logger.warning("status not written: %s", error)
-                if error.gone:
+                if error.is_final:
                     return
                 await asyncio.sleep(max(backoff.next(), error.retry_after))
             else:

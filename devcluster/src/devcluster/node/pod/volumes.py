@@ -1,18 +1,17 @@
-"""The volumes of one pod, kept as the objects say from which they are made."""
+"""The volumes of one pod, kept equal to the objects from which they are made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from devcluster.node.api import Object
 from devcluster.node.config import Config
 from devcluster.node.launch import PodDirectory
 from devcluster.node.objects import Objects, Reference
-from devcluster.node.references import references
 from devcluster.node.tokens import Tokens
-from devcluster.node.volumes import File, files, publish
+from devcluster.node.volumes import File, files, publish, sources
 
 
 class PodVolumes:
-    """Follows what the pod refers to, from creation until ``close``, and writes it where the pod reads it."""
+    """Follows the objects that the pod refers to, from creation until ``close``, and writes them into its volumes."""
 
     def __init__(
         self, config: Config, objects: Objects, pod: Object, directory: PodDirectory, changed: Callable[[], None]
@@ -29,17 +28,17 @@ class PodVolumes:
             objects.follow(reference, changed)
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop following."""
         for reference in self._followed:
             self._objects.forget(reference, self._changed)
         self._followed = set()
 
     def find(self, kind: str, name: str) -> Object | None:
-        """An object of the pod's namespace. Raises NotAvailable while it is not known whether it exists."""
+        """An object of the pod's namespace, None if there is none. Raises NotAvailable while it cannot be read."""
         return self._objects.find(Reference(kind, self._namespace, name))
 
     def write(self, pod: Object, tokens: Tokens) -> None:
-        """Write what has changed. Raises NotAvailable when something the volumes are made from does not exist."""
+        """Write the changed volumes. Raises NotAvailable when an object that they are made from does not exist."""
         for reference in self._followed:
             self._objects.find(reference)
         for volume in self._volumes:
@@ -51,3 +50,26 @@ class PodVolumes:
             if self._published.get(volume["name"]) != content:
                 publish(directory, content)
                 self._published[volume["name"]] = content
+
+
+def references(pod: Object) -> set[Reference]:
+    """The ConfigMaps and Secrets that the volumes and environments of ``pod`` are made from."""
+    namespace, spec = pod["metadata"]["namespace"], pod["spec"]
+    names = set(_names_in_volumes(spec))
+    for container in [*spec.get("initContainers", []), *spec["containers"]]:
+        for origin in [entry.get("valueFrom", {}) for entry in container.get("env", [])] + container.get("envFrom", []):
+            for kind, keys in _KEYS.items():
+                names |= {(kind, origin[key]["name"]) for key in keys if key in origin}
+    return {Reference(kind, namespace, name) for kind, name in names}
+
+
+_KEYS = {"ConfigMap": ("configMapKeyRef", "configMapRef"), "Secret": ("secretKeyRef", "secretRef")}
+
+
+def _names_in_volumes(spec: Object) -> Iterator[tuple[str, str]]:
+    for volume in spec.get("volumes", []):
+        for kind, source in sources(volume):
+            if kind == "configMap":
+                yield "ConfigMap", source["name"]
+            elif kind == "secret":
+                yield "Secret", source.get("name") or source["secretName"]
