@@ -45,6 +45,7 @@ class Signatures:
         """
         spec, requests = pod.spec, pod.requests
         entry = self._keys.get(id(spec))
+        # Requests are compared, too: pods resized in place share the spec of their template and ask for other amounts.
         if entry is not None and entry[0] is spec and entry[1] is requests:
             return entry[2]
         node_key, pod_key = _sign(self._of_nodes, pod), _sign(self._of_pods, pod)
@@ -85,6 +86,7 @@ class MemoryUse:
     def add(self, answers: NodeAnswers) -> None:
         """Count ``answers`` until they are freed."""
         self.bytes += answers.size
+        # A reference to the answers themselves in the callback would keep them alive for ever.
         finalize(answers, self._subtract, answers.size).atexit = False
 
     def _subtract(self, size: int) -> None:
@@ -131,6 +133,7 @@ class AnswerCache:
 
         None when a plugin wants to see each pod by itself. Raises PluginError.
         """
+        # handle.invalidate() only counts: the cache is made later than the plugins whose answers it holds.
         if self._invalidations != self._context.invalidations:
             self._invalidations = self._context.invalidations
             self.clear()
@@ -148,6 +151,8 @@ class AnswerCache:
             return cached
         self.misses += 1
         if self._every_version_matters:
+            # A plugin from elsewhere may read any field of the pods on a node, such as their phase: from now on the
+            # table also logs changes of fields that it does not count.
             table.tracks_uncounted_fields = True
         cached = CachedAnswers(node, self._of_pods, pod, table, self._dtype)
         if cached.is_plain:
@@ -169,6 +174,7 @@ class AnswerCache:
         raise AssertionError(f"every signature of {pod.key} is hashable now")
 
     def _node_answers(self, key: Hashable, pod: Pod, table: Table) -> NodeAnswers:
+        """Return the answers of plugins that do not look at pods, made again if a node changed. Raises PluginError."""
         answers = self._by_node.get(key)
         if answers is None or answers.version != (table.nodes_version, table):
             answers = NodeAnswers(self._of_nodes, pod, table)

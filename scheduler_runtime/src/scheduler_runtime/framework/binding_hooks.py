@@ -52,7 +52,7 @@ class BindingHooks:
         for pre_bind in self._pre_bind:
             plugin = pre_bind.plugin
             hook = self._pre_bind_flight.get(plugin)
-            if hook is None:
+            if hook is None:  # A plugin that does not tell has something to do, as far as is known.
                 plan[plugin] = SERIAL
                 continue
             try:
@@ -93,6 +93,7 @@ class BindingHooks:
 
     async def _run_beside(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
         """Run ``pre_bind`` of some plugins at the same time, all of them to the end. Raises BindError."""
+        # To the end, also when one fails: ``unreserve`` must not run while another still prepares.
         outcomes = await asyncio.gather(*(self._run_pre_bind(hook, placed) for hook in hooks), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -109,7 +110,7 @@ class BindingHooks:
             return rejected_by(hook.plugin, check_rejection(hook, reject).reason, placed.pod)
         except caught_exceptions() as error:
             if is_our_cancellation(error):
-                raise
+                raise  # The pod was called back, or the scheduler ends: no failure of the plugin.
             why = f'running PreBind plugin "{hook.plugin}": {_words_of(error, hook)}'
             raise BindError(hook.plugin, why, hook.instance) from error
         finally:
@@ -123,6 +124,7 @@ class BindingHooks:
                 if await self._extenders.bind(pod, node):
                     return
             except Exception as error:
+                # As upstream, no plugin binds a pod that an extender was to bind.
                 raise BindError(EXTENDER, str(error)) from error
         began = perf_counter()
         for hook in self._bind:
@@ -141,6 +143,7 @@ class BindingHooks:
             if answer is None:
                 self._times.observe_since(began, "Bind")
                 return
+            # None of the plugins after it may try: the API server may have bound the pod already.
             if answer is not SKIP:
                 raise BindError(plugin, f'running Bind plugin "{plugin}": {unknown_answer_error(hook, answer)}')
         raise BindError("", "every bind plugin passed the pod on")

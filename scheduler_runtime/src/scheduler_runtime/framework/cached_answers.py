@@ -68,6 +68,7 @@ class PluginAnswers:
         for plugin in plugins:
             answer = None
             if plugin.pre_filter:
+                # The cycle is empty: what a cacheable plugin puts there would be lost for the next pod of its class.
                 answer = self.pre_filter_answers[plugin.name] = plugin.pre_filter(pod, nodes, {})
             if answer is SKIP:
                 continue
@@ -125,6 +126,7 @@ class NodeAnswers:
             scores = check_scores(scorer.score, scorer.score(pod, nodes, state), nobody)
             if scorer.normalize is None and is_normalized(scores):
                 self.total += scorer.weighted(scores)
+            # Without a normalizer they are out of range somewhere: an error only if such a node is feasible.
             elif not (scorer.keeps_equal and (scores == scores[0]).all()):  # Equal scores decide nothing.
                 self.unnormalized.append(UnnormalizedScores(scorer, scores, state))
 
@@ -158,8 +160,11 @@ class CachedAnswers:
             self._fill(node, pod, table, nodes)
 
     def _fill(self, node: NodeAnswers, pod: Pod, table: Table, nodes: NodeTable) -> None:
-        """Ask about all rows, ``nodes``."""
-        position = table.changes.position
+        """Ask about all rows, ``nodes``. Raises PluginError.
+
+        Nothing is changed before all plugins have answered: one that fails leaves the answers as they were.
+        """
+        position = table.changes.position  # Before asking, so that nothing is missed that changes meanwhile.
         mask = node.mask & self.plugins.feasible(pod, table, nodes.feasible)
         total = node.total.copy()
         for _, scorer, state in self.plugins.scorers:
@@ -188,6 +193,7 @@ class CachedAnswers:
             # A change of one node may change answers about others, as the number of nodes that have an image does.
             differ = (node.total != self.node.total) | (node.mask != self.node.mask)
             rows = [*rows, *np.flatnonzero(differ).tolist()]
+        # All rows at once cost less than many one by one; ``rows`` is None when the log of changes starts over.
         if rows is None or len(rows) > 8 + len(table) // 256:
             self._fill(node, pod, table, NodeTable(table, np.ones(len(table), np.bool_)))
             return True

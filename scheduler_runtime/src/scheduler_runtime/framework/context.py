@@ -95,6 +95,7 @@ class FrameworkContext:
         """The pods that wait for a permit, by uid."""
         self.invalidations = 0
         """How often a plugin called ``handle.invalidate``: the cache compares, as plugins are made before it."""
+        # None between decisions, so that a handle refuses questions that only make sense in one.
         self.table: Table | None = None
         self.answers: ExtenderAnswers | None = None
         self.what_if: WhatIf | None = None

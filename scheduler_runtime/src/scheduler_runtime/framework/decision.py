@@ -88,7 +88,7 @@ class Decisions:
 
     def _decide(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
         """Choose a node, or find out what plugins can do about it that there is none. Nothing is assumed here."""
-        refusal = self._refuse(pod, len(table))
+        refusal = self._refuse(pod, len(table))  # before the cache: a pod without readable requests has no key
         if refusal is not None:
             return refusal
         decision = DecisionState(pod, table)
@@ -130,7 +130,7 @@ class Decisions:
 
     def _refuse(self, pod: Pod, nodes: int) -> Unschedulable | None:
         """Return the outcome for a pod about which the plugins need not be asked, and could not answer."""
-        if not nodes:
+        if not nodes:  # Arrays without rows have no maximum.
             return Unschedulable(pod, NO_NODES, frozenset(), CLEAR_NOMINATION)
         needed = needed_plugins(pod, self._missing)
         if needed:
@@ -146,6 +146,7 @@ class Decisions:
         self, decision: DecisionState, choice: NoFeasibleNode, answers: ExtenderAnswers | None
     ) -> PostFilterResult:
         """Let the plugins make room for a pod that no node takes. Raises PluginError."""
+        # Once only: a plugin that asks again with the answer in its hands would ask for ever.
         may_consult = answers is not None and answers.victims is None
         self._context.open_what_if(self._chooser.what_if(decision))
         began = perf_counter()
@@ -168,6 +169,7 @@ class Decisions:
             rejected = self._reservations.run_reserve_plugins(placed)
             outcome = rejected or self._reservations.run_permit_plugins(placed)
         except PluginError:
+            # Unreserve runs for all plugins, as upstream: those that reserved before the failing one have to give back.
             self._reservations.run_unreserve_plugins(placed)
             cluster.forget(placed.pod)
             raise

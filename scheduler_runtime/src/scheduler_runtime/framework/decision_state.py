@@ -92,6 +92,7 @@ class Diagnosis:
         self.reject_row(plugin, row, rejects)
 
     def _set_unresolvable(self, row: int, *, value: bool) -> None:
+        # A copy, as for all masks (see filtering): a plugin may hold the one that it was given.
         self.unresolvable = self.unresolvable.copy()
         self.unresolvable[row] = value
 

@@ -80,6 +80,7 @@ class FailureLog:
 def _innermost(error: BaseException | None) -> tuple[BaseException | None, object]:
     """Return what a plugin raised, None when it gave a wrong answer, and the plugin object if it is known."""
     instance: object = None
+    # A BindError may wrap the PluginError of a pre_bind_flight, which wraps what the plugin raised.
     while isinstance(error, PluginError | BindError):
         if instance is None:
             instance = error.instance

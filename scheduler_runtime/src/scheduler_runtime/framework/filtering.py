@@ -56,6 +56,7 @@ def run_pre_filter_plugins(
                     # As upstream, UnschedulableAndUnresolvable ends it, and Unschedulable lets the others run.
                     diagnosis.ended_by = frozenset([plugin])
                     return
+            # Each restriction alone may leave nodes while all together leave none: that ends it, too.
             case Restrict(state, node_names):
                 states[plugin] = state
                 names: object = node_names  # An author may have given anything.
@@ -114,6 +115,7 @@ def run_filter_plugins(
             if not np.count_nonzero(nodes.feasible):
                 return
             looked_at = nodes.feasible
+        # It is there when the quick way gave up after filtering, and all plugins have to be asked for the reasons.
         rejects = decision.rejections.get(plugin)
         if rejects is None:
             rejects = collect_rejections(hook, decision.pod, nodes, decision.states.get(plugin))
@@ -157,12 +159,14 @@ def run_post_filter_plugins(
                 if nodes.row(node) is None:
                     raise hook.error(f"it nominated {node!r}, which is no node")
                 return PostFilterResult(nomination, _check_reasons(hook, texts))
+            # CLEAR stands unless a later plugin nominates a node.
             case Nomination(reasons=texts) as cleared:
                 reasons.extend(_check_reasons(hook, texts))
             case Consult() if not may_consult:
                 raise hook.error("it answered Consult, but handle.consults(pod) is false or handle.consulted is there")
             case Consult() as consult:
                 return PostFilterResult(None, (), consult)
+            # As upstream: UnschedulableAndUnresolvable ends the point, Unschedulable lets the next plugin try.
             case Reject(reason=reason, resolvable=False):
                 return PostFilterResult(None, _check_reasons(hook, (reason,)))
             case Reject(reason=reason):

@@ -95,6 +95,7 @@ class Hook:
     def __call__(self, *args: Any) -> Any:
         """Run the hook. Raises PluginError for whatever it raises."""
         self.calls.number += 1
+        # A check for each call, instead of a second set of hooks that are measured.
         run = self.timer.time(self) if self.timer.is_on else self.run
         try:
             return run(*args)
@@ -131,6 +132,7 @@ def find_running_hook(thread: int | None) -> RunningHook:
     """
     hook, pod = None, None
     frame: FrameType | None = sys._current_frames().get(thread or 0)
+    # The thread goes on meanwhile: the frames may be of different moments. That is good enough for a log line.
     while frame:
         variables = frame.f_locals
         if hook is None:  # the innermost: a hook may have asked for others

@@ -21,7 +21,7 @@ def collect_rejections(hook: Hook, *args: Any) -> list[Reject]:
     """Run a ``filter`` or ``filter_row`` and return all that it yields. Raises PluginError."""
     hook.calls.number += 1
     run = hook.timer.time(hook) if hook.timer.is_on else hook.run
-    answer: Any = ()
+    answer: Any = ()  # Iterable, so that an error of the call itself is not reported as a wrong answer.
     try:
         answer = run(*args)
         rejects = list(answer)
@@ -150,6 +150,7 @@ def check_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:
         raise hook.error(f"it scored {_shape_of(scores)}; wanted is {expected}")
     if scores.dtype.kind == "f" and not np.isfinite(scores[feasible]).all():
         raise hook.error("its score of a feasible node is not a finite number")
+    # A plugin's int8 would overflow where it is weighted and added up.
     wide = np.float64 if scores.dtype.kind == "f" else np.int64
     return scores if scores.dtype == wide else scores.astype(wide)
 
@@ -163,6 +164,7 @@ def check_normalized_scores(hook: Hook, scores: Scores, feasible: Mask) -> Ints:
         raise hook.error(f"its scores are {scores.dtype}; {remedy}")
     if is_normalized(scores):
         return scores
+    # Rows that are not feasible may hold anything.
     inside = scores[feasible]
     worst = inside.min() if inside.min() < 0 else inside.max()
     if not 0 <= worst <= MAX_SCORE:

@@ -76,6 +76,7 @@ class NodeChooser:
     def choose(self, decision: DecisionState) -> int | NoFeasibleNode:
         """Return the row of the best node, any of several that are equally good. Raises PluginError."""
         nominated = self.nominated_row(decision.pod, decision.table)
+        # A nominated node is tried before all others, and alone: that is work for the filters of one row.
         if nominated is None:
             began = perf_counter()
             cached = self.cache.lookup(decision.pod, decision.table)
@@ -95,6 +96,7 @@ class NodeChooser:
         pod, table = decision.pod, decision.table
         pre_filtering = perf_counter()
         answers = {**cached.node.plugins.pre_filter_answers, **cached.plugins.pre_filter_answers}
+        # From here on every way out leaves in ``decision`` what was answered: no hook runs twice for one decision.
         decision.pre_filter_answers = answers
         if not cached.is_sound:
             return None
@@ -106,6 +108,7 @@ class NodeChooser:
             if answer is SKIP:
                 skipped.add(hook.plugin)
             elif isinstance(answer, Reject | Restrict):
+                # The order of the profile decides which plugin rejects the pod first, and is named.
                 return None
             else:
                 states[hook.plugin] = answer
@@ -125,16 +128,18 @@ class NodeChooser:
         }
         count = np.count_nonzero(nodes.feasible)
         if not count:
-            return None
+            return None  # The cache has no reasons: the pod's message needs all filters.
         if count == 1:
             return int(nodes.feasible.argmax())  # As upstream, a node without a rival is not scored.
         return self._best_by_cache(decision, nodes, cached)
 
     def _best_by_cache(self, decision: DecisionState, nodes: NodeTable, cached: CachedAnswers) -> int:
+        """Return the best of the feasible rows: cached scores, and those of the other plugins. Raises PluginError."""
         began = perf_counter()
         states, skipped = run_pre_score_plugins(self._uncached.pre_score, decision, nodes)
         scoring = perf_counter()
         total = cached.ranked
+        # Their worth depends on which nodes are feasible in this decision, so that only the raw numbers are cached.
         for unnormalized in cached.node.unnormalized:
             scorer, scores, state = unnormalized.scorer, unnormalized.scores, unnormalized.state
             total = total + scorer.weighted(scorer.normalized(decision.pod, nodes, scores, state))
@@ -205,6 +210,7 @@ class NodeChooser:
         if extra is not None:
             # Extenders may score as low as 64 bits go: a feasible node stays above all that are not.
             total = np.maximum(total + extra, _WORST + 1)
+        # Extenders' scores may be negative: unlike in the cache, -1 would not be below all others.
         row = select_row(np.where(nodes.feasible, total, _WORST), self._random)
         decision.seconds[PRE_SCORE] = scoring - began
         decision.seconds[SCORE] = perf_counter() - scoring
@@ -223,7 +229,7 @@ class NodeChooser:
         Upstream's evaluateNominatedNode. Raises PluginError.
         """
         if diagnosis.rejection:
-            return False
+            return False  # As upstream: a pod that PreFilter rejects is not evaluated on its nominated node either.
         plugin, rejects = self.what_if(decision).judge(row)
         if rejects and not nodes.feasible[row]:
             diagnosis.reject_restricted_row(plugin, row, rejects)
@@ -297,6 +303,7 @@ class NodeChooser:
         if not allowed.any() and is_new.any() and not question.is_sample and answers.rounds < MAX_ROUNDS:
             return FilterQuestion(_feasible_names(nodes), is_sample=self._sampler is not None)
         _note_rejections(answer, nodes, diagnosis, feasible & in_question & ~allowed)
+        # Nobody knows whether extenders would allow the new nodes, so that no pod is evicted from them.
         diagnosis.unresolvable = diagnosis.unresolvable | is_new
         nodes.feasible = allowed
         return None
@@ -307,10 +314,11 @@ def _note_rejections(answer: FilterAnswer, nodes: NodeTable, diagnosis: Diagnosi
     without_reason = Reject(True, diagnosis.restriction_reason, resolvable=False)
     for row in np.flatnonzero(rejected).tolist():
         diagnosis.reject_row(EXTENDER, row, (answer.rejects.get(nodes.names[row], without_reason),))
-    del diagnosis.reasons[""]
+    del diagnosis.reasons[""]  # Neither a reason nor a count: upstream's message leaves such nodes out.
 
 
 def _feasible_names(nodes: NodeTable) -> list[str]:
+    """Return the names of the nodes in play, in the table's order."""
     return [nodes.names[row] for row in np.flatnonzero(nodes.feasible).tolist()]
 
 

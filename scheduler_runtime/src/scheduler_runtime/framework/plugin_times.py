@@ -116,7 +116,7 @@ class PluginTimer:
         """Return ``hook.run`` with a clock beside it."""
         point, run = POINTS[hook.name], hook.run
         if point == FILTER:
-            run = exhausting(run)
+            run = exhausting(run)  # A generator does its work after it has returned.
 
         def run_with_clock(*args: Any) -> Any:
             began = perf_counter()
@@ -201,6 +201,7 @@ class SlowPluginWatch:
     def end_decision(self) -> None:
         """Add up the decision that has ended, and warn about plugins that are too slow, once a minute at most."""
         for plugin, times in self._times.items():
+            # Both averages grow from 0 alike, so that average / weight is the mean of the decisions so far.
             times.average += _WEIGHT_OF_ONE * (times.spent - times.average)
             times.weight += _WEIGHT_OF_ONE * (1 - times.weight)
             times.spent = 0.0

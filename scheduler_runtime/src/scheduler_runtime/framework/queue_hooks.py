@@ -73,6 +73,7 @@ class QueueHooks:
                 for watch in (registered.watches if registered else ())
             ):
                 return False
+        # As upstream, an event without a hint always wakes the pod: extenders and plugins that are gone have none.
         if registered is None or "hint" not in registered.hooks:
             return True
         try:

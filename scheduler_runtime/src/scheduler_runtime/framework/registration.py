@@ -50,11 +50,13 @@ def register_plugins(
 
 
 def _register(name: str, kind: type[Plugin], profile: EffectiveProfile, context: FrameworkContext) -> RegisteredPlugin:
+    """Make one plugin. Raises RegistrationError when it cannot be used here."""
     declaration = declaration_of(kind)
     check_class(kind, declaration)
     if declaration.name != name:
         raise RegistrationError(f"plugin {name}: its class declares itself as {declaration.name}")
     watches = declaration.watches_for(profile.args.get(name))
+    # Refused here, at start, instead of failing for every pod.
     if watches and context.services.objects is None:
         kinds = ", ".join(watch.kind for watch in watches)
         raise RegistrationError(f"plugin {name}: it watches {kinds}, which this process cannot offer")
@@ -139,7 +141,9 @@ class HookTable:
         return tuple(self._hook(plugin, name, timer) for plugin in enabled if plugin and name in plugin.hooks)
 
     def _hook(self, registered: RegisteredPlugin, name: str, timer: HookTimer = UNTIMED) -> Hook:
+        """Return the hook ``name`` of a plugin, counted and measured as upstream does it for its point."""
         plugin = registered.plugin
+        # Plugins from elsewhere have their clock inside ``run``: it counts calls that bypass Hook.__call__, too.
         run = self._slow_plugins.watch(registered.name, name, getattr(plugin, name))
         if name not in _COUNTED:
             return Hook(registered.name, name, run, plugin, timer=timer)

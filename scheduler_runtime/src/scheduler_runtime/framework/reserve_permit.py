@@ -83,6 +83,7 @@ class Reservations:
 
         The pod is not going to its node, and not nominated to it any more.
         """
+        # It is still there if the pod's way ended before ``wait_on_permit`` began, as when a pre-flight fails.
         self._context.waiting.pop(placed.pod.uid, None)
         self._context.services.nominations.nominate(placed.pod, "")
         if self._unreserve:
@@ -101,6 +102,7 @@ class Reservations:
         try:
             rejection = await wait.wait()
         finally:
+            # A framework that took over meanwhile has the same dict (take_over_waiting_pods).
             del waiting[uid]
             progress.permits.pop(uid, None)
         if wait.preempted_by:

@@ -100,6 +100,7 @@ class Sampler:
             visited = visited[candidates[visited]]
         if not len(visited):
             return feasible
+        # As upstream, the position is taken modulo the nodes in question, and moved modulo all nodes.
         visited = np.roll(visited, -(self._position.first % len(visited)))
         hits = np.flatnonzero(feasible[visited])
         enough = self.enough(len(visited))

@@ -37,7 +37,7 @@ def _volume_field(*kinds: str) -> FieldOf:
     """Return a function that names the first of these ``kinds`` of volumes that a pod has."""
 
     def field(pod: Pod) -> str:
-        for kind in kinds:
+        for kind in kinds:  # in this order: the field that most of the plugins look at is named first
             if any(getattr(volume, kind) is not None for volume in pod.spec.volumes):
                 first, *others = kind.split("_")
                 return f"spec.volumes[*].{first}{''.join(map(str.title, others))}"

@@ -62,6 +62,7 @@ class PermitWait:
         """Wait until the pod may go on or goes back; return the plugin that rejected it and the reason, or None."""
         loop = asyncio.get_running_loop()
         self._since = time.monotonic()
+        # The clock starts here, an instant later than upstream's: a decision need not have an event loop.
         timers = [loop.call_later(seconds, self._expire, plugin, seconds) for plugin, seconds in self._waits.items()]
         try:
             await self._is_decided.wait()

@@ -90,6 +90,7 @@ class WhatIf:
 
     def trials(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
         """Try the nodes in ``rows`` at once; None when some filter does not look at each node by itself."""
+        # ``add_pod`` and ``remove_pod`` keep a state for one node: many nodes would need as many states.
         if self.adds or self.removes or not all(row_filter.is_row_local for row_filter in self._pod_filters):
             return None
         filters = [row_filter.columns for row_filter in self._filters]
@@ -173,6 +174,7 @@ class NodeWhatIf:
         Raises PluginError.
         """
         if self._nominated:
+            # On copies: the states without these pods are needed again below, and by the next trial.
             states = self._states
             self._states = {name: _clone(name, state) for name, state in states.items()}
             for pod in self._nominated:
@@ -187,6 +189,7 @@ class NodeWhatIf:
         return self._run_filters()
 
     def _run_filters(self) -> Rejection:
+        """Return the first filter that rejects the node with the pods that are on it now. Raises PluginError."""
         what_if, row = self._what_if, self._row
         pod, nodes, own_states, states = what_if.pod, what_if.nodes, self._states, what_if.states
         for row_filter in self._filters:
@@ -201,12 +204,17 @@ class NodeWhatIf:
         return _FITS
 
     def _change_state(self, hook: Hook, other: Pod) -> None:
+        """Bring a plugin's filter state up to date with ``other`` added or removed. Raises PluginError.
+
+        The plugin gets a copy of the state that all nodes share, and from then on the one that it returned.
+        """
         what_if, name = self._what_if, hook.plugin
         state = self._states[name] if name in self._states else _clone(name, what_if.states.get(name))
         self._states[name] = hook(what_if.pod, what_if.nodes, state, other, self._row)
 
 
 def _clone(plugin: str, state: Any) -> Any:
+    """Return a copy of a filter state, as the contract of ``add_pod`` promises it. Raises PluginError."""
     own = getattr(state, "clone", None) or getattr(state, "copy", None)
     try:
         return own() if callable(own) else copy.copy(state)
@@ -273,9 +281,11 @@ class NodesWhatIf:
             self._nodes.change(self._nominated, -1)
             has_nominated = np.zeros(len(fits), np.bool_)
             has_nominated[self._rows[[bool(pods) for pods in self._nominated]]] = True
+            # Only where it fits with the nominated pods, and has some, it also has to fit without them.
             fits = (fits & ~has_nominated) | self._run_filters(fits & has_nominated)
         else:
             fits = self._run_filters(self._candidates)
+        # From the second call on, only filters that look at pods run, on nodes that the first call left.
         if self._is_first:
             self._is_first, self._filters, self._candidates = False, self._pod_filters, fits
         answer: Mask = fits[self._rows]
@@ -291,4 +301,5 @@ class NodesWhatIf:
         return nodes.feasible
 
     def _note(self, hook: Hook, rows: Mask, reject: Reject) -> None:
+        """Remember a rejection, for ``reasons`` and for the diagnosis."""
         self.rejections.append((hook, rows, reject))
