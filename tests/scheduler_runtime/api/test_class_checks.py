@@ -31,7 +31,7 @@ def at_once(self: Any, pod: Any, node: Any, state: Any) -> Any:
 
 
 @wraps(filters_node)
-def traced(*given: Any) -> Any:
+def traced(*arguments: Any) -> Any:
     return ()
 
 
@@ -45,8 +45,8 @@ class Raises:
 
 
 class Counts(type):
-    def __call__(cls, *given: Any) -> Any:
-        return super().__call__(*given, 1)
+    def __call__(cls, *arguments: Any) -> Any:
+        return super().__call__(*arguments, 1)
 
 
 class Counted(NodePlugin, metaclass=Counts):
@@ -155,7 +155,7 @@ FLAWS = [
 
 
 @pytest.mark.parametrize(("plugin", "flaw"), FLAWS)
-def test_a_flaw_is_told_with_what_to_write(plugin: type[Plugin], flaw: str) -> None:
+def test_a_flaw_names_what_to_write(plugin: type[Plugin], flaw: str) -> None:
     assert list(flaws_of(plugin)) == [flaw]
 
 
@@ -165,7 +165,7 @@ def test_the_kit_tells_of_it(plugin: type[Plugin], flaw: str) -> None:
 
 
 @pytest.mark.parametrize(("plugin", "flaw"), FLAWS)
-def test_no_framework_is_made_of_it(plugin: type[Plugin], flaw: str) -> None:
+def test_no_framework_accepts_it(plugin: type[Plugin], flaw: str) -> None:
     with pytest.raises(ValueError, match="plugin Broken: ") as refused:
         testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Broken"}]}}}, plugin)
     assert str(refused.value) == f"plugin Broken: {flaw}"

@@ -163,9 +163,7 @@ def test_the_beginners_form_filters_and_scores_node_by_node() -> None:
         ([-10.0, np.nan, 0.0], [True, False, True], [0, 100, 100], [100, 100, 0]),
     ],
 )
-def test_ready_made_normalisations(
-    raw: list[float], feasible: list[bool], highest: list[int], lowest: list[int]
-) -> None:
+def test_normalizers(raw: list[float], feasible: list[bool], highest: list[int], lowest: list[int]) -> None:
     table = testing.Cluster(*(testing.node(name) for name in "abc")).table
     nodes = NodeTable(table, np.array(feasible))
     plugin: Any = None
@@ -179,8 +177,8 @@ class Wonders(Plugin):
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         before = nodes.requested("cpu").tolist()
         with self.handle.what_if("a", add=[pod], remove=list(nodes.pods(0))) as supposed:
-            seen = supposed.requested("cpu").tolist()
-        yield Reject(True, f"{before} {seen} {nodes.requested('cpu').tolist()}")
+            tables = supposed.requested("cpu").tolist()
+        yield Reject(True, f"{before} {tables} {nodes.requested('cpu').tolist()}")
 
 
 class Imagines(Plugin):

@@ -1,4 +1,4 @@
-"""What is kept and brought up to date is what would be found from nothing, after any sequence of changes."""
+"""Cached answers that are brought up to date are those that plugins give anew, after any sequence of changes."""
 
 from __future__ import annotations
 
@@ -78,22 +78,22 @@ class Never(AnswerCache):
         return None
 
 
-def forgetful() -> Framework:
+def uncached() -> Framework:
     """A framework that keeps nothing."""
-    made = testing.framework(PROFILE, Prices)
-    made.chooser.cache = Never((), (), 1, made.context)
-    return made
+    framework = testing.framework(PROFILE, Prices)
+    framework.chooser.cache = Never((), (), 1, framework.context)
+    return framework
 
 
-class KeptAgainstFresh(RuleBasedStateMachine):
-    """A framework that has seen everything, against one that is made for each question and keeps nothing."""
+class CachedAgainstFresh(RuleBasedStateMachine):
+    """A framework that has followed everything, against one that is new for every question and has no cache."""
 
     def __init__(self) -> None:
         super().__init__()
         self.cluster = testing.Cluster()
         self.seasoned = testing.framework(PROFILE, Prices)
         self.pods: list[tuple[Pod, str]] = []
-        self.made = 0
+        self.count = 0
 
     @rule(node=NODES)
     def set_node(self, node: wire.Node) -> None:
@@ -112,18 +112,18 @@ class KeptAgainstFresh(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(KINDS), cpu=st.sampled_from(["0", "500m", "1"]), stays=st.booleans())
     def decide(self, kind: dict[str, Any], cpu: str, stays: bool) -> None:
-        self.made += 1
-        pod = testing.pod(f"pod-{self.made}", {"cpu": cpu}, **kind)
-        fresh = forgetful()
+        self.count += 1
+        pod = testing.pod(f"pod-{self.count}", {"cpu": cpu}, **kind)
+        fresh = uncached()
         give_same_luck(fresh, self.seasoned)
         expected = fresh.schedule(pod, self.cluster)
         if isinstance(expected, Placed):
             self.cluster.forget(pod)
-        found = self.seasoned.schedule(pod, self.cluster)
-        assert summary(found) == summary(expected)
-        if isinstance(found, Placed):
+        outcome = self.seasoned.schedule(pod, self.cluster)
+        assert summary(outcome) == summary(expected)
+        if isinstance(outcome, Placed):
             if stays:
-                self.pods.append((pod, found.node))
+                self.pods.append((pod, outcome.node))
             else:
                 self.cluster.forget(pod)
 
@@ -132,22 +132,22 @@ def give_same_luck(one: Framework, other: Framework) -> None:
     one.context.random.setstate(other.context.random.getstate())
 
 
-TestKeptAgainstFresh = KeptAgainstFresh.TestCase
-TestKeptAgainstFresh.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestCachedAgainstFresh = CachedAgainstFresh.TestCase
+TestCachedAgainstFresh.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
 
 
 class Counts(Plugin):
     """Notes how it is asked."""
 
     row_local = True
-    asked: ClassVar[list[int | str]] = []
+    calls: ClassVar[list[int | str]] = []
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
-        self.asked.append(len(nodes))
+        self.calls.append(len(nodes))
         yield from ()
 
     def filter_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
-        self.asked.append(nodes.names[row])
+        self.calls.append(nodes.names[row])
         yield from ()
 
     def signature(self, pod: Pod) -> Hashable:
@@ -161,8 +161,8 @@ class CountsNodesOnly(Counts):
     looks_at_pods = False
 
 
-def asked(kind: type[Counts]) -> list[int | str]:
-    Counts.asked.clear()
+def calls_of(kind: type[Counts]) -> list[int | str]:
+    Counts.calls.clear()
     cluster = testing.Cluster(*(testing.node(name) for name in NAMES))
     decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Counts"}]}}}, kind)
     steps: list[Callable[[], object]] = [
@@ -179,26 +179,26 @@ def asked(kind: type[Counts]) -> list[int | str]:
         decides.schedule(pod, cluster)
         cluster.forget(pod)
     decides.schedule(testing.pod("another kind", priority=5), cluster)
-    return list(Counts.asked)
+    return list(Counts.calls)
 
 
-def test_a_plugin_that_looks_at_pods_is_asked_about_the_rows_that_changed() -> None:
-    found = asked(Counts)
-    assert found[0] == len(NAMES)
-    assert [each for each in found if isinstance(each, int)] == [9, 10, 10, 10]
-    assert {"node-3", "node-5"} <= set(found)
+def test_a_plugin_that_looks_at_pods_judges_the_rows_that_changed() -> None:
+    calls = calls_of(Counts)
+    assert calls[0] == len(NAMES)
+    assert [call for call in calls if isinstance(call, int)] == [9, 10, 10, 10]
+    assert {"node-3", "node-5"} <= set(calls)
 
 
-def test_a_plugin_that_does_not_look_at_pods_is_asked_again_when_nodes_changed() -> None:
-    assert asked(CountsNodesOnly) == [9, 9, 10, 10, 10]
+def test_a_plugin_that_does_not_look_at_pods_runs_again_when_nodes_changed() -> None:
+    assert calls_of(CountsNodesOnly) == [9, 9, 10, 10, 10]
 
 
-def test_a_reason_that_no_longer_holds_is_taken_back() -> None:
+def test_a_reason_that_no_longer_holds_disappears() -> None:
     cluster = testing.Cluster(*(testing.node(name, labels={"price": "7"}) for name in NAMES))
     decides = testing.framework(PROFILE, Prices)
     assert summary(decides.schedule(testing.pod("p"), cluster))[0] == "0/9 nodes are available: 9 too dear."
     cluster.table.set_node(testing.node("node-4"))
-    found = summary(decides.schedule(testing.pod("p"), cluster))[0]
-    assert found == "0/9 nodes are available: 1 no price, 8 too dear."
+    message = summary(decides.schedule(testing.pod("p"), cluster))[0]
+    assert message == "0/9 nodes are available: 1 no price, 8 too dear."
     cluster.table.set_node(testing.node("node-4", labels={"price": "1"}))
     assert summary(decides.schedule(testing.pod("p"), cluster))[0] == "node-4"

@@ -1,4 +1,4 @@
-"""What happens after the decision: waiting for a permit, preparing, binding, telling."""
+"""After the decision: waiting for a permit, pre_bind, bind, post_bind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ApiServer:
         self.bound.append((namespace, name, uid, node))
 
 
-def made_of(*plugins: type[Plugin], api_server: ApiServer | None = None, sorts: str = "PrioritySort") -> Framework:
+def framework_of(*plugins: type[Plugin], api_server: ApiServer | None = None, sorts: str = "PrioritySort") -> Framework:
     enabled = [{"name": name} for name in (sorts, *(plugin.__name__ for plugin in plugins), "DefaultBinder")]
     profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}}
     services = PluginServices(api_server or ApiServer(), lambda *_: None, lambda _: None)
@@ -45,7 +45,7 @@ def placed_by(decides: Framework) -> Placed:
 
 async def test_the_default_binder_binds_with_the_uid() -> None:
     api_server = ApiServer()
-    decides = made_of(api_server=api_server)
+    decides = framework_of(api_server=api_server)
     await decides.run_bind_plugins(placed_by(decides))
     assert api_server.bound == [("default", "p", "uid-of-p", "a")]
 
@@ -77,28 +77,28 @@ def plugin_of(decides: Framework, name: str) -> Any:
     return decides.plugin(name)
 
 
-def test_how_long_each_plugin_may_hold_the_pod_is_told_and_bounded() -> None:
-    placed = placed_by(made_of(Holds, HoldsForEver))
+def test_the_time_for_which_plugins_hold_a_pod_is_bounded() -> None:
+    placed = placed_by(framework_of(Holds, HoldsForEver))
     assert placed.waits == {"Holds": 5.0, "HoldsForEver": 900.0}
 
 
 async def test_a_pod_goes_on_when_no_plugin_holds_it() -> None:
-    decides = made_of(Holds, HoldsForEver)
+    decides = framework_of(Holds, HoldsForEver)
     placed = placed_by(decides)
     waiting = asyncio.ensure_future(decides.wait_on_permit(placed))
     await asyncio.sleep(0)
-    (held,) = plugin_of(decides, "Holds").handle.waiting_pods()
-    assert held.held_by == {"Holds", "HoldsForEver"}
+    (pod_wait,) = plugin_of(decides, "Holds").handle.waiting_pods()
+    assert pod_wait.held_by == {"Holds", "HoldsForEver"}
     plugin_of(decides, "Holds").release()
     await asyncio.sleep(0)
     assert not waiting.done()
-    assert held.held_by == {"HoldsForEver"}
+    assert pod_wait.held_by == {"HoldsForEver"}
     plugin_of(decides, "HoldsForEver").release()
     assert await waiting is None
 
 
 async def test_a_pod_goes_back_when_a_plugin_rejects_it() -> None:
-    decides = made_of(Holds)
+    decides = framework_of(Holds)
     waiting = asyncio.ensure_future(decides.wait_on_permit(placed_by(decides)))
     await asyncio.sleep(0)
     plugin_of(decides, "Holds").throw_out()
@@ -110,7 +110,7 @@ async def test_a_pod_goes_back_when_a_plugin_rejects_it() -> None:
 
 
 async def test_a_pod_goes_back_when_it_waited_too_long() -> None:
-    decides = made_of(HoldsBriefly)
+    decides = framework_of(HoldsBriefly)
     refused = await decides.wait_on_permit(placed_by(decides))
     assert refused is not None
     reason = "rejected due to timeout after waiting 10ms at plugin HoldsBriefly"
@@ -118,7 +118,7 @@ async def test_a_pod_goes_back_when_it_waited_too_long() -> None:
 
 
 async def test_a_pod_that_nobody_holds_does_not_wait() -> None:
-    decides = made_of()
+    decides = framework_of()
     assert await decides.wait_on_permit(placed_by(decides)) is None
 
 
@@ -161,8 +161,8 @@ class Breaks(Beside):
         raise ConnectionError("the volume is gone")
 
 
-async def test_neighbours_that_agree_prepare_beside_each_other() -> None:
-    decides = made_of(Beside, BesideToo, After, NotAtAll)
+async def test_neighbours_that_agree_prepare_at_the_same_time() -> None:
+    decides = framework_of(Beside, BesideToo, After, NotAtAll)
     placed = placed_by(decides)
     flights = decides.run_pre_bind_pre_flights(placed)
     assert set(flights) == {"Beside", "BesideToo", "After"}
@@ -171,7 +171,7 @@ async def test_neighbours_that_agree_prepare_beside_each_other() -> None:
 
 
 async def test_a_preparation_that_fails_names_its_plugin_after_the_others_ended() -> None:
-    decides = made_of(Breaks, Beside)
+    decides = framework_of(Breaks, Beside)
     placed = placed_by(decides)
     with pytest.raises(
         BindError, match='running PreBind plugin "Breaks": ConnectionError: the volume is gone'
@@ -200,7 +200,7 @@ class Exits(Plugin):
 
 
 async def test_a_plugin_in_the_background_cannot_end_the_program() -> None:
-    decides = made_of(Exits)
+    decides = framework_of(Exits)
     placed = placed_by(decides)
     with pytest.raises(BindError, match='running PreBind plugin "Exits": SystemExit: 3'):
         await decides.run_pre_bind_plugins(placed, decides.run_pre_bind_pre_flights(placed))
@@ -210,14 +210,14 @@ async def test_a_plugin_in_the_background_cannot_end_the_program() -> None:
 
 async def test_a_binder_may_pass_a_pod_on() -> None:
     api_server = ApiServer()
-    decides = made_of(Declines, api_server=api_server)
+    decides = framework_of(Declines, api_server=api_server)
     await decides.run_bind_plugins(placed_by(decides))
     assert len(api_server.bound) == 1
 
 
-async def test_a_binding_that_fails_names_its_plugin_and_is_not_tried_elsewhere() -> None:
+async def test_a_binding_that_fails_names_its_plugin_and_no_other_binds() -> None:
     api_server = ApiServer()
-    decides = made_of(Fails, api_server=api_server)
+    decides = framework_of(Fails, api_server=api_server)
     with pytest.raises(BindError, match='running Bind plugin "Fails": TimeoutError: no answer'):
         await decides.run_bind_plugins(placed_by(decides))
     assert api_server.bound == []
@@ -234,7 +234,7 @@ class TellsWrong(Tells):
 
 
 def test_one_listener_that_fails_does_not_keep_it_from_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    decides = made_of(TellsWrong, Tells)
+    decides = framework_of(TellsWrong, Tells)
     decides.run_post_bind_plugins(placed_by(decides))
     assert CALLS == ["Tells"]
     assert "plugin failed" in caplog.text
@@ -268,4 +268,4 @@ def test_a_plugin_that_watches_needs_a_process_that_keeps_objects() -> None:
     with pytest.raises(
         RegistrationError, match="plugin Watches: it watches ConfigMap, which this process cannot offer"
     ):
-        made_of(Watches)
+        framework_of(Watches)

@@ -15,14 +15,14 @@ DISCOURAGED = [wire.Taint(key="spot", effect="PreferNoSchedule")]
 
 
 def cluster() -> testing.Cluster:
-    made = testing.Cluster(
+    result = testing.Cluster(
         testing.node("a", cpu="4"),
         testing.node("b", cpu="8", taints=DISCOURAGED),
         testing.node("c", cpu="1"),
         testing.node("d", taints=TAINTED),
     )
-    made.place(testing.pod("runs", {"cpu": "1"}), "a")
-    return made
+    result.place(testing.pod("runs", {"cpu": "1"}), "a")
+    return result
 
 
 def test_scores_are_weighted_and_add_up() -> None:
@@ -33,7 +33,7 @@ def test_scores_are_weighted_and_add_up() -> None:
         assert explanation.totals[node] == sum(scores[node] for scores in explanation.scores.values())
 
 
-def test_each_plugin_is_told_with_its_reasons() -> None:
+def test_rejecting_plugins_are_there_with_their_reasons() -> None:
     explanation = explain(testing.framework({}), testing.pod("p", {"cpu": "2"}), cluster())
     assert explanation.rejected == {
         "TaintToleration": {"node(s) had untolerated taint(s)": 1},
@@ -41,7 +41,7 @@ def test_each_plugin_is_told_with_its_reasons() -> None:
     }
 
 
-def test_what_is_kept_changes_nothing() -> None:
+def test_cached_answers_change_nothing() -> None:
     framework, nodes = testing.framework({}), cluster()
     for number in range(3):
         pod = testing.pod(f"p-{number}", {"cpu": "1"})

@@ -68,25 +68,23 @@ def failures(clock: Clock, caplog: pytest.LogCaptureFixture) -> FailureLog:
     return FailureLog(logger, clock)
 
 
-def test_the_same_failure_is_shown_once_a_minute_with_its_number(
+def test_the_same_failure_has_its_traceback_once_a_minute_with_its_number(
     failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(180):
         clock.now = float(number)
         failures.log("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
-    shown = [record for record in caplog.records if record.exc_info]
-    assert [vars(record).get("times") for record in shown] == [None, 60, 60]
-    assert {record.levelno for record in shown} == {logging.ERROR}
+    records = [record for record in caplog.records if record.exc_info]
+    assert [vars(record).get("times") for record in records] == [None, 60, 60]
+    assert {record.levelno for record in records} == {logging.ERROR}
     assert len(caplog.records) == 180
 
 
-def test_a_text_that_names_each_pod_does_not_fill_the_log(
-    failures: FailureLog, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_texts_that_name_their_pods_do_not_fill_the_log(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(100):
         failures.log("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
-    shown = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert [bool(record.exc_info) for record in shown] == [True, False, False, False, False]
+    records = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [bool(record.exc_info) for record in records] == [True, False, False, False, False]
     assert {record.levelno for record in caplog.records} == {logging.ERROR, DECISION}
 
 
@@ -105,7 +103,7 @@ def test_another_object_of_the_plugin_has_failed_anew(failures: FailureLog, capl
     assert len(caplog.records) == 4
 
 
-def test_what_is_forgotten_is_told_anew(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_after_a_reset_everything_is_logged_anew(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     one = failing(Fails)
     failures.log("deciding failed", failure_in(one, "p"))
     failures.reset()
@@ -113,13 +111,13 @@ def test_what_is_forgotten_is_told_anew(failures: FailureLog, caplog: pytest.Log
     assert [text != "" for text in tracebacks(caplog)] == [True, True]
 
 
-def test_another_failure_is_shown_at_once(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_failure_has_its_traceback_at_once(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for pod in ("p", "other", "q"):
         failures.log("deciding failed", failure_in(FAILS, pod))
     assert len([text for text in tracebacks(caplog) if text]) == 2
 
 
-def test_what_is_shown_begins_in_the_plugin(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_traceback_begins_in_the_plugin(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     failures.log("deciding failed", failure_in(FAILS, "p"))
     (text,) = tracebacks(caplog)
     assert text.count("Traceback") == 1

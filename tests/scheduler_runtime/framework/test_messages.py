@@ -48,18 +48,18 @@ def by_name(*names: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", ["v1.35.4", "v1.37.1"])
-def test_after_a_rejection_for_good_nobody_is_asked_for_help(version: str) -> None:
+def test_after_a_rejection_for_good_no_post_filter_helps(version: str) -> None:
     nodes = [testing.node("a"), testing.node("b")]
     refused = refusal(nodes, testing.pod("p", affinity=affinity(by_name("a", "b"))), {}, version=version)
     assert refused.message == "0/2 nodes are available: pod affinity terms conflict. not found"
     assert refused.nomination is None
 
 
-def test_the_nominated_node_is_asked_even_when_the_pod_names_another() -> None:
+def test_the_nominated_node_is_judged_even_when_the_pod_names_another() -> None:
     nodes = [testing.node("a", taints=TAINTED), testing.node("b", cpu="1"), testing.node("c")]
-    wanted = testing.pod("p", {"cpu": "2"}, affinity=affinity(by_name("b")))
-    wanted = msgspec.structs.replace(wanted, status=wire.PodStatus(nominated_node_name="a"))
-    assert refusal(nodes, wanted).message == (
+    pod = testing.pod("p", {"cpu": "2"}, affinity=affinity(by_name("b")))
+    pod = msgspec.structs.replace(pod, status=wire.PodStatus(nominated_node_name="a"))
+    assert refusal(nodes, pod).message == (
         "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity], "
         "1 node(s) had untolerated taint(s)."
     )
@@ -180,14 +180,14 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
         ),
     ],
 )
-def test_a_pod_that_needs_a_plugin_this_build_lacks_is_told_what_to_do(spec: dict[str, Any], needs: str) -> None:
+def test_the_message_of_a_pod_that_needs_a_missing_plugin_has_the_way_out(spec: dict[str, Any], needs: str) -> None:
     refused = refusal([testing.node("a")], testing.pod("p", **spec))
     assert refused.message == (
         f"pod needs {needs}, which Berth does not have yet: use another scheduler for it, or leave that field out"
     )
 
 
-def test_a_pod_that_needs_several_plugins_is_told_of_each_field() -> None:
+def test_the_message_of_a_pod_that_needs_several_plugins_names_all_fields() -> None:
     spec: dict[str, Any] = {"volumes": [{"name": "v", "iscsi": {}}], "resourceClaims": [{"name": "gpu"}]}
     refused = refusal([testing.node("a")], testing.pod("p", **spec))
     assert refused.plugins == {"VolumeRestrictions", "DynamicResources"}

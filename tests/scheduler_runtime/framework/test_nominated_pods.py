@@ -22,13 +22,13 @@ def placed_on(scene: Scene, incoming: Pod) -> str:
 
 
 def nominate(scene: Scene, node: str, *pods: Pod) -> Scene:
-    for each in pods:
-        scene.nominations.nominate(each, node)
+    for other in pods:
+        scene.nominations.nominate(other, node)
     return scene
 
 
 @pytest.mark.parametrize("priority", [HIGH, MID])
-def test_room_is_left_for_a_nominated_pod_that_is_at_least_as_important(priority: int) -> None:
+def test_a_nominated_pod_that_is_at_least_as_important_has_its_room(priority: int) -> None:
     scene = nominate(Scene(["a", "b"]), "a", pod("n", priority, LARGE))
     assert placed_on(scene, pod("p", MID, LARGE)) == "b"
 
@@ -38,7 +38,7 @@ def test_a_less_important_nominated_pod_has_to_give_way() -> None:
     assert placed_on(scene, pod("p", MID, LARGE)) == "a"
 
 
-def test_why_a_node_with_nominated_pods_does_not_do_is_said_as_if_they_were_there() -> None:
+def test_the_reasons_against_a_node_with_nominated_pods_are_as_if_they_were_there() -> None:
     scene = Scene(["a", "b", "c"], [pod("x", HIGH, LARGE, node="b")])
     nominate(scene, "a", pod("n", HIGH, {"cpu": "300m", "memory": "300"}))
     nominate(scene, "gone", pod("m", HIGH))
@@ -59,19 +59,19 @@ def test_a_pod_does_not_go_near_another_that_is_only_nominated() -> None:
     assert refused.message.startswith("0/1 nodes are available: 1 node(s) didn't match pod affinity rules.")
 
 
-def test_its_own_nominated_node_is_tried_first_and_alone() -> None:
+def test_its_own_nominated_node_comes_first_and_alone() -> None:
     scene = Scene(["a", "b"], [pod("x", LOW, MEDIUM, node="a")])
     assert placed_on(scene, pod("p", HIGH, SMALL, status=ON_A)) == "a"
     assert placed_on(scene, pod("q", HIGH, SMALL)) == "b"  # which is emptier
 
 
-def test_another_node_is_found_when_its_own_does_not_do() -> None:
+def test_another_node_is_used_when_its_own_does_not_do() -> None:
     scene = Scene(["a", "b"], [pod("x", HIGH, LARGE, node="a")])
     assert placed_on(scene, pod("p", HIGH, LARGE, status=ON_A)) == "b"
     assert placed_on(Scene(["b"]), pod("p", HIGH, LARGE, status=ON_A)) == "b"
 
 
-def test_on_its_own_node_too_room_is_left_for_others() -> None:
+def test_on_its_own_node_too_others_have_their_room() -> None:
     scene = nominate(Scene(["a", "b"]), "a", pod("n", HIGH, LARGE))
     assert placed_on(scene, pod("p", HIGH, LARGE, status=ON_A)) == "b"
 
@@ -95,7 +95,7 @@ def test_a_placement_that_is_undone_takes_the_nomination_back() -> None:
 def test_a_decision_to_preempt_is_remembered_and_one_that_nothing_helps_too() -> None:
     scene = Scene(["a"], [pod("x", LOW, LARGE, node="a")])
     assert scene.nominated(pod("p", HIGH, LARGE)) == "a"
-    assert [each.name for each in scene.nominations.nominated_to("a")] == ["p"]
+    assert [other.name for other in scene.nominations.nominated_to("a")] == ["p"]
     assert scene.nominated(pod("p", LOW, LARGE)) == ""
     assert not scene.nominations
 
@@ -112,7 +112,7 @@ def test_an_attempt_that_fails_takes_the_nomination_back() -> None:
     assert scene.nominations.node_of(pod("p", HIGH, status=ON_A)) == ""
 
 
-def test_without_anybody_to_ask_for_help_the_nomination_is_taken_back() -> None:
+def test_without_a_post_filter_the_nomination_is_cleared() -> None:
     off = {"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}
     decides = testing.framework(off)
     outcome = decides.schedule(pod("p", HIGH, VERY_LARGE), testing.Cluster(testing.node("a", cpu="100m")))
@@ -123,17 +123,17 @@ def test_without_anybody_to_ask_for_help_the_nomination_is_taken_back() -> None:
 class Tries(Plugin):
     """Notes what a trial says."""
 
-    said: list[Any]
+    answers: list[Any]
 
     def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> list[str]:
         there = list(nodes.pods(0))
         with self.handle.trial(0) as trial:
             before = [reject.reason for reject in trial.rejections()]
             trial.remove(*there)
-            self.said = [before, trial.fits(), len(nodes.pods(0)), nodes.pod_counts.item(0)]
+            self.answers = [before, trial.fits(), len(nodes.pods(0)), nodes.pod_counts.item(0)]
             trial.add(there[0])
-            self.said += [trial.fits(), nodes.requested("cpu").item(0)]
-        self.said += [len(nodes.pods(0)), nodes.requested("cpu").item(0)]
+            self.answers += [trial.fits(), nodes.requested("cpu").item(0)]
+        self.answers += [len(nodes.pods(0)), nodes.requested("cpu").item(0)]
         return ["tried"]
 
 
@@ -142,7 +142,7 @@ def test_a_trial_changes_what_filters_see_and_ends_with_its_block() -> None:
     scene = Scene(["a"], pods, Tries)
     assert scene.refused(pod("p", HIGH, LARGE)).message.startswith("0/1 nodes are available: 1 Insufficient cpu")
     tries: Any = scene.framework.plugin("Tries")
-    assert tries.said == [["Insufficient cpu", "Insufficient memory"], True, 0, 0, True, 200, 2, 400]
+    assert tries.answers == [["Insufficient cpu", "Insufficient memory"], True, 0, 0, True, 200, 2, 400]
     with pytest.raises(RuntimeError, match="outside of post_filter"):
         tries.handle.trial(0)
 
@@ -175,7 +175,7 @@ class Counts(Plugin):
         return state
 
 
-def test_states_follow_what_is_tried_and_each_node_starts_anew() -> None:
+def test_states_follow_a_trial_and_every_node_starts_anew() -> None:
     pods = [pod(f"{name}{number}", LOW + number, node=name) for name in "ab" for number in range(2)]
     scene = Scene(["a", "b"], pods, Counts)
     scene.refused(pod("p", HIGH))
@@ -187,7 +187,7 @@ def test_states_follow_what_is_tried_and_each_node_starts_anew() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 30])
-def test_few_and_many_nodes_with_nominated_pods_are_told_the_same(count: int) -> None:
+def test_few_and_many_nodes_with_nominated_pods_have_the_same_message(count: int) -> None:
     """Few are looked at one by one, many at once."""
     names = [f"n{number}" for number in range(count)]
     nodes = [testing.node(name, cpu="500m", memory="500", pods="1" if name == "n0" else "9") for name in names]

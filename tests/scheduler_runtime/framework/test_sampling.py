@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Scores
-from scheduler_runtime.config import Extender as Written
+from scheduler_runtime.config import Extender as ExtenderConfig
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.framework.sampling import NodeOrder, Sampler, SearchPosition
 from scheduler_runtime.scheduling.extenders import Extender, ExtenderChain
@@ -63,19 +63,19 @@ def test_num_feasible_nodes_to_find(percentage: int, nodes: int, expected: int) 
 
 
 @pytest.mark.parametrize("percentage", [None, 0, 100])
-def test_every_node_is_looked_at_unless_a_part_is_asked_for(percentage: int | None) -> None:
+def test_every_node_is_scored_without_a_percentage(percentage: int | None) -> None:
     framework(percentage).schedule(testing.pod("p"), cluster(300))
     assert [len(scored) for scored in SCORED] == [300]
 
 
-def test_each_search_goes_on_where_the_last_one_ended() -> None:
+def test_a_search_goes_on_where_the_last_one_ended() -> None:
     nodes, decides = cluster(300), framework(50)
     for number in range(3):
         assert isinstance(decides.schedule(testing.pod(f"p{number}"), nodes), Placed)
     assert [sorted(scored) for scored in SCORED] == [names(first, 150, 300) for first in (0, 150, 0)]
 
 
-def test_the_chosen_node_is_one_of_those_looked_at() -> None:
+def test_the_pod_goes_to_one_of_the_scored_nodes() -> None:
     nodes, decides = cluster(300), framework(50)
     for number in range(4):
         outcome = decides.schedule(testing.pod(f"p{number}", {"cpu": "1m"}), nodes)
@@ -86,18 +86,18 @@ def test_the_chosen_node_is_one_of_those_looked_at() -> None:
 UNWEIGHED = {"percentageOfNodesToScore": 50, "plugins": {"score": {"disabled": [{"name": "*"}]}}}
 
 
-def test_where_nobody_scores_the_next_node_that_does_is_taken() -> None:
+def test_where_nobody_scores_the_pod_goes_to_the_next_node_that_fits() -> None:
     nodes, decides = cluster(5), testing.framework(UNWEIGHED)
     nodes.place(testing.pod("full", {"cpu": "4"}, nodeName="n2"), "n2")
     outcomes = [decides.schedule(testing.pod(f"p{number}", {"cpu": "1m"}), nodes) for number in range(5)]
-    assert [each.node for each in outcomes if isinstance(each, Placed)] == ["n0", "n1", "n3", "n4", "n0"]
+    assert [outcome.node for outcome in outcomes if isinstance(outcome, Placed)] == ["n0", "n1", "n3", "n4", "n0"]
 
 
 @pytest.mark.parametrize(("verb", "expected"), [("filterVerb", 150), ("prioritizeVerb", 150), ("bindVerb", 1)])
-def test_an_extender_that_weighs_nodes_is_shown_as_many_as_plugins_would_be(verb: str, expected: int) -> None:
-    written = Written.model_validate({"urlPrefix": "http://there", verb: "ask", "weight": 1})
+def test_an_extender_that_weighs_nodes_gets_as_many_as_plugins_would(verb: str, expected: int) -> None:
+    config = ExtenderConfig.model_validate({"urlPrefix": "http://there", verb: "ask", "weight": 1})
     nobody: Any = None  # is asked
-    extenders = ExtenderChain([Extender(written, nobody)], nobody, nobody)
+    extenders = ExtenderChain([Extender(config, nobody)], nobody, nobody)
     decides, nodes = testing.framework(UNWEIGHED, extenders=extenders), cluster(300)
     decides.schedule(testing.pod("p"), nodes)
     assert decides.context.services.search_position.first == expected
@@ -113,16 +113,16 @@ def test_nodes_that_do_not_do_are_passed_and_not_counted() -> None:
     assert set(SCORED[1]) >= {f"n{number}" for number in range(250, 300)}
 
 
-def test_what_is_kept_of_nodes_that_were_not_looked_at_stays_right() -> None:
+def test_cached_answers_about_nodes_outside_of_the_sample_stay_right() -> None:
     nodes, decides, whole = cluster(300), framework(50), framework(None)
     for number in range(5):
         decides.schedule(testing.pod(f"p{number}", {"cpu": "3"}), nodes)
-        known = decides.answer_cache.lookup(testing.pod("q", {"cpu": "3"}), nodes.table)
+        cached = decides.answer_cache.lookup(testing.pod("q", {"cpu": "3"}), nodes.table)
         anew = whole.answer_cache.lookup(testing.pod("q", {"cpu": "3"}), nodes.table)
-        assert known is not None
+        assert cached is not None
         assert anew is not None
-        assert known.mask.sum() == 300 - number - 1
-        assert (known.mask == anew.mask).all()
+        assert cached.mask.sum() == 300 - number - 1
+        assert (cached.mask == anew.mask).all()
 
 
 class Only(Plugin):
@@ -144,7 +144,7 @@ def test_of_nodes_that_a_plugin_names_a_part_is_looked_at() -> None:
     assert SCORED[0] != SCORED[1]
 
 
-def test_a_pod_that_fits_nowhere_is_told_about_every_node() -> None:
+def test_the_message_of_a_pod_that_fits_nowhere_counts_every_node() -> None:
     outcome = framework(50).schedule(testing.pod("p", {"cpu": "99"}), cluster(300))
     assert isinstance(outcome, Unschedulable)
     assert outcome.message.startswith("0/300 nodes are available: 300 Insufficient cpu.")
@@ -183,7 +183,7 @@ def test_zones_are_visited_in_turn() -> None:
     assert visited(nodes) == ["node-0", "node-1", "node-2", "node-3", "node-5", "node-4", "node-6"]
 
 
-def test_a_node_that_moves_comes_last_in_its_zone_and_one_that_goes_is_left_out() -> None:
+def test_a_node_that_moves_comes_last_in_its_zone_and_one_that_goes_disappears() -> None:
     tour = NodeOrder()
     nodes = testing.Cluster(*(in_zone(f"node-{number}", "", f"zone-{number % 2}") for number in range(5)))
     assert visited(nodes, tour) == ["node-0", "node-1", "node-2", "node-3", "node-4"]

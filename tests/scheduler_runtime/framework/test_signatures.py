@@ -1,4 +1,4 @@
-"""Pods of one template share their spec: who looks at nothing else is asked once for all of them, others about each."""
+"""Pods of one template share their spec: plugins that look at nothing else sign once, and others sign every pod."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.plugins.nodename import NodeName
 from scheduler_runtime.testing.random_objects import RandomObjects
 
-SIGNING = sorted(name for name, each in IN_TREE.items() if "signature" in vars(each))
+SIGNING = sorted(name for name, plugin in IN_TREE.items() if "signature" in vars(plugin))
 
 
 def sibling(pod: Pod, other: Pod) -> Pod:
     """A pod that has everything of ``other`` but its spec and requests."""
-    made = Pod(replace(other.metadata, name=f"{pod.name}-sibling"), pod.spec, other.status)
-    force_setattr(made, "derived", pod.requests)
-    return made
+    result = Pod(replace(other.metadata, name=f"{pod.name}-sibling"), pod.spec, other.status)
+    force_setattr(result, "derived", pod.requests)
+    return result
 
 
 @pytest.mark.parametrize("name", SIGNING)
 def test_a_plugin_of_this_build_signs_nothing_but_spec_and_requests(name: str) -> None:
-    chance, kept = RandomObjects(1), testing.framework().answer_cache._signatures
-    signs = {each.name: each.signature.run for each in (*kept._of_nodes, *kept._of_pods) if each.signs_spec}
+    chance, signatures = RandomObjects(1), testing.framework().answer_cache._signatures
+    signs = {
+        plugin.name: plugin.signature.run
+        for plugin in (*signatures._of_nodes, *signatures._of_pods)
+        if plugin.signs_spec
+    }
     for _ in range(50):
         pod = chance.pod()
         assert signs[name](sibling(pod, chance.pod())) == signs[name](pod)
@@ -43,7 +47,7 @@ class ByTeam(NodePlugin):
         return pod.labels["team"]
 
 
-def test_a_plugin_from_elsewhere_is_asked_about_each_pod_of_a_template() -> None:
+def test_a_plugin_from_elsewhere_signs_every_pod_of_a_template() -> None:
     cluster = testing.Cluster(testing.node("a"), testing.node("b"))
     decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "ByTeam"}]}}}, ByTeam)
     first = testing.pod("p", labels={"team": "a"})
@@ -63,19 +67,21 @@ class Changed(NodeName):
         return pod.name
 
 
-def test_a_plugin_that_somebody_derived_from_one_of_this_build_is_asked_about_each_pod() -> None:
+def test_a_plugin_that_somebody_derived_from_one_of_this_build_signs_every_pod() -> None:
     decides = testing.framework({}, Changed)
-    kept = decides.answer_cache._signatures
-    assert [each.signs_spec for each in (*kept._of_nodes, *kept._of_pods) if each.name == "NodeName"] == [False]
+    signatures = decides.answer_cache._signatures
+    assert [
+        plugin.signs_spec for plugin in (*signatures._of_nodes, *signatures._of_pods) if plugin.name == "NodeName"
+    ] == [False]
 
 
 def test_all_pods_of_one_template_are_signed_once() -> None:
-    kept, first = testing.framework().answer_cache._signatures, testing.pod("first", requests={"cpu": "1"})
-    key = kept.key(first)
+    signatures, first = testing.framework().answer_cache._signatures, testing.pod("first", requests={"cpu": "1"})
+    key = signatures.key(first)
     assert key is not None
-    assert kept.key(sibling(first, testing.pod("second"))) is key
-    assert kept.key(testing.pod("third", requests={"cpu": "1"})) == key
-    assert kept.key(testing.pod("fourth", requests={"cpu": "2"})) != key
+    assert signatures.key(sibling(first, testing.pod("second"))) is key
+    assert signatures.key(testing.pod("third", requests={"cpu": "1"})) == key
+    assert signatures.key(testing.pod("fourth", requests={"cpu": "2"})) != key
     resized = sibling(first, testing.pod("fifth"))
     force_setattr(resized, "derived", testing.pod("sixth", requests={"cpu": "3"}).requests)
-    assert kept.key(resized) != key
+    assert signatures.key(resized) != key

@@ -34,22 +34,22 @@ def names(*numbers: int) -> list[str]:
 
 
 def first_question(framework: Framework, nodes: testing.Cluster) -> FilterQuestion:
-    asks = framework.schedule(POD, nodes, ExtenderAnswers())
-    assert isinstance(asks, FilterQuestion)
-    return asks
+    question = framework.schedule(POD, nodes, ExtenderAnswers())
+    assert isinstance(question, FilterQuestion)
+    return question
 
 
-def let_through(asks: FilterQuestion, allowed: Iterable[str], **rejects: Reject) -> ExtenderAnswers:
-    return ExtenderAnswers(filtered=FilterAnswer(asks, frozenset(allowed), rejects), rounds=1)
+def let_through(question: FilterQuestion, allowed: Iterable[str], **rejects: Reject) -> ExtenderAnswers:
+    return ExtenderAnswers(filtered=FilterAnswer(question, frozenset(allowed), rejects), rounds=1)
 
 
 def test_a_decision_asks_which_nodes_do_then_how_good_they_are() -> None:
     framework, nodes = testing.framework(), cluster(3)
-    asks = first_question(framework, nodes)
-    assert asks == FilterQuestion(names(0, 1, 2))
-    advice = let_through(asks, names(1, 2))
-    assert framework.schedule(POD, nodes, advice) == ScoreQuestion(names(1, 2))
-    outcome = framework.schedule(POD, nodes, replace(advice, scores={"n2": 10_000, "n0": 20_000}))
+    question = first_question(framework, nodes)
+    assert question == FilterQuestion(names(0, 1, 2))
+    answers = let_through(question, names(1, 2))
+    assert framework.schedule(POD, nodes, answers) == ScoreQuestion(names(1, 2))
+    outcome = framework.schedule(POD, nodes, replace(answers, scores={"n2": 10_000, "n0": 20_000}))
     assert isinstance(outcome, Placed)
     assert outcome.node == "n2"
 
@@ -57,9 +57,9 @@ def test_a_decision_asks_which_nodes_do_then_how_good_they_are() -> None:
 @pytest.mark.parametrize("score", [-(2**63), -1, 2**63 - 1, 10**30])
 def test_no_score_makes_up_for_a_node_that_does_not_do(score: int) -> None:
     framework, nodes = testing.framework(), cluster(3)
-    advice = let_through(first_question(framework, nodes), names(0, 1))
+    answers = let_through(first_question(framework, nodes), names(0, 1))
     scores = {"n0": score, "n1": score, "n2": 2**63 - 1}
-    outcome = framework.schedule(POD, nodes, replace(advice, scores=scores))
+    outcome = framework.schedule(POD, nodes, replace(answers, scores=scores))
     assert isinstance(outcome, Placed)
     assert outcome.node in {"n0", "n1"}
 
@@ -73,10 +73,10 @@ def test_nothing_is_assumed_before_the_last_answer() -> None:
 def test_reasons_of_extenders_join_those_of_plugins() -> None:
     framework, nodes = testing.framework(), cluster(3)
     nodes.place(testing.pod("big", {"cpu": "4"}), "n0")
-    advice = let_through(
+    answers = let_through(
         first_question(framework, nodes), (), n1=Reject(True, "is cold"), n2=Reject(True, "is cold", resolvable=False)
     )
-    outcome = framework.schedule(POD, nodes, advice)
+    outcome = framework.schedule(POD, nodes, answers)
     assert isinstance(outcome, Unschedulable)
     assert outcome.message.startswith("0/3 nodes are available: 1 Insufficient cpu, 2 is cold. ")
     assert outcome.plugins == {"NodeResourcesFit", "Extender"}
@@ -92,7 +92,7 @@ class Only(Plugin):
         return iter(())
 
 
-def test_a_node_that_is_left_out_without_a_word_counts_as_upstream_counts_it() -> None:
+def test_a_node_that_extenders_omit_without_a_reason_counts_as_upstream_counts_it() -> None:
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Only"}]}}}
     for plugins, expected in (
         ((), "0/3 nodes are available:"),
@@ -104,29 +104,29 @@ def test_a_node_that_is_left_out_without_a_word_counts_as_upstream_counts_it() -
         assert expected in outcome.message
 
 
-def test_a_node_that_came_meanwhile_is_asked_about_when_no_other_is_left_and_not_for_ever() -> None:
+def test_a_node_that_came_meanwhile_is_a_new_question_when_no_other_remains_and_not_for_ever() -> None:
     framework, nodes = testing.framework(), cluster(2)
-    advice = let_through(first_question(framework, nodes), ())
+    answers = let_through(first_question(framework, nodes), ())
     nodes.table.set_node(testing.node("n2", cpu="4"))
-    assert framework.schedule(POD, nodes, advice) == FilterQuestion(names(0, 1, 2))
-    assert isinstance(framework.schedule(POD, nodes, replace(advice, rounds=MAX_ROUNDS)), Unschedulable)
-    advice = let_through(advice.filtered.question if advice.filtered else FilterQuestion(()), names(1))
-    outcome = framework.schedule(POD, nodes, advice)
+    assert framework.schedule(POD, nodes, answers) == FilterQuestion(names(0, 1, 2))
+    assert isinstance(framework.schedule(POD, nodes, replace(answers, rounds=MAX_ROUNDS)), Unschedulable)
+    answers = let_through(answers.filtered.question if answers.filtered else FilterQuestion(()), names(1))
+    outcome = framework.schedule(POD, nodes, answers)
     assert isinstance(outcome, Placed)
     assert outcome.node == "n1"
 
 
-def test_extenders_are_asked_about_a_sample_which_stays_the_same_through_the_decision() -> None:
+def test_the_question_has_a_sample_which_stays_the_same_through_the_decision() -> None:
     framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
-    asks = first_question(framework, nodes)
-    assert asks == FilterQuestion(names(*range(150)), is_sample=True)
-    outcome = framework.schedule(POD, nodes, let_through(asks, names(7)))
+    question = first_question(framework, nodes)
+    assert question == FilterQuestion(names(*range(150)), is_sample=True)
+    outcome = framework.schedule(POD, nodes, let_through(question, names(7)))
     assert isinstance(outcome, Placed)
     assert outcome.node == "n7"
     assert first_question(framework, nodes).nodes == names(*range(150, 300))
 
 
-def test_a_sample_of_which_nothing_is_left_ends_the_attempt_as_upstream() -> None:
+def test_a_sample_of_which_nothing_remains_ends_the_attempt_as_upstream() -> None:
     framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
     rejects = {name: Reject(True, "is cold") for name in names(*range(150))}
     outcome = framework.schedule(POD, nodes, let_through(first_question(framework, nodes), (), **rejects))
@@ -137,17 +137,17 @@ def test_a_sample_of_which_nothing_is_left_ends_the_attempt_as_upstream() -> Non
 class Hears(Plugin):
     """Remembers where evicting pods would not help."""
 
-    heard: ClassVar[list[int]] = []
+    rows: ClassVar[list[int]] = []
 
     def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Any) -> None:
-        self.heard[:] = [int(row) for row in np.flatnonzero(verdicts.unresolvable)]
+        self.rows[:] = [int(row) for row in np.flatnonzero(verdicts.unresolvable)]
 
 
-def test_evicting_is_no_help_where_extenders_say_so_or_were_not_asked() -> None:
+def test_evicting_is_no_help_where_extenders_say_so_or_did_not_answer() -> None:
     multi_point = {"enabled": [{"name": "Hears"}], "disabled": [{"name": "DefaultPreemption"}]}
     profile = {"percentageOfNodesToScore": 50, "plugins": {"multiPoint": multi_point}}
     framework, nodes = testing.framework(profile, Hears), cluster(300)
-    asks = first_question(framework, nodes)
-    rejects = {name: Reject(True, "is cold", resolvable=name != "n3") for name in asks.nodes if name != "n5"}
-    framework.schedule(POD, nodes, let_through(asks, (), **rejects))
-    assert Hears.heard == [3, 5, *range(150, 300)]
+    question = first_question(framework, nodes)
+    rejects = {name: Reject(True, "is cold", resolvable=name != "n3") for name in question.nodes if name != "n5"}
+    framework.schedule(POD, nodes, let_through(question, (), **rejects))
+    assert Hears.rows == [3, 5, *range(150, 300)]

@@ -1,4 +1,4 @@
-"""What plugins were asked is forgotten before each test."""
+"""The calls of plugins are forgotten before each test."""
 
 import pytest
 

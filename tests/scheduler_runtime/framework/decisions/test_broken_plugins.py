@@ -190,7 +190,7 @@ def test_a_plugin_that_breaks_the_contract_is_named(plugin: type[Plugin], messag
     assert (failed.value.plugin, failed.value.hook) == (plugin.__name__, message.split()[4].rstrip(":"))
 
 
-def test_who_forgot_to_yield_is_told_so_with_a_clock_beside_it_and_for_one_row() -> None:
+def test_a_filter_that_does_not_yield_is_an_error_with_a_clock_beside_it_and_for_one_row() -> None:
     with pytest.raises(PluginError, match="filter answered None; yield Rejects"):
         collect_rejections(Hook("Answers", "filter", exhausting(lambda *_: None)))
     with pytest.raises(PluginError, match="filter_row answered None; yield Rejects"):

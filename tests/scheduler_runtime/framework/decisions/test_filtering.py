@@ -1,4 +1,4 @@
-"""pre_filter and filter: in which order they run, what each answer causes, and what is told."""
+"""pre_filter and filter: the order in which they run, the effect of every answer, and the messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Second(Plugin):
         yield Reject(True, "is anything")
 
 
-def test_filters_run_in_order_on_what_is_left_and_all_reasons_of_one_count() -> None:
+def test_filters_run_in_order_on_the_remaining_nodes_and_all_reasons_of_one_count() -> None:
     outcome = schedule(First, Second)
     assert isinstance(outcome, Unschedulable)
     assert outcome.message == "0/3 nodes are available: 1 is a, 1 is anything, 2 is early."
@@ -35,7 +35,7 @@ def test_filters_run_in_order_on_what_is_left_and_all_reasons_of_one_count() -> 
     ]
 
 
-def test_no_filter_runs_once_no_node_is_left() -> None:
+def test_no_filter_runs_when_no_node_remains() -> None:
     outcome = schedule(First, Second, nodes="ab")
     assert isinstance(outcome, Unschedulable)
     assert outcome.plugins == {"First"}
@@ -125,13 +125,13 @@ class OnlyB(Plugin):
         return Restrict("state", frozenset({"b"}))
 
 
-def test_a_pod_that_may_go_to_one_node_only_is_asked_about_no_other() -> None:
+def test_filters_of_a_pod_that_may_go_to_one_node_look_at_no_other() -> None:
     outcome = schedule(OnlyB, ByRow)
     assert isinstance(outcome, Placed)
     assert (outcome.node, CALLS) == ("b", ["ByRow about b"])
 
 
-def test_why_the_only_node_does_not_do_is_told_beside_what_left_the_others_out() -> None:
+def test_the_message_has_the_reasons_against_the_only_node_and_the_reason_against_the_others() -> None:
     outcome = schedule(OnlyC, ByRow)
     assert isinstance(outcome, Unschedulable)
     assert outcome.message == ("0/3 nodes are available: 1 is c, 2 node(s) didn't satisfy plugin(s) [OnlyC].")
@@ -156,7 +156,7 @@ class WaitsOutright(Plugin):
 
 
 @pytest.mark.parametrize("plugin", [WaitsForItsOwn, WaitsOutright])
-def test_who_waits_for_what_it_started_is_told_apart(plugin: type[Plugin]) -> None:
+def test_a_plugin_that_waits_for_something_it_started_is_pending(plugin: type[Plugin]) -> None:
     outcome = schedule(RefusesEarly, plugin)
     assert isinstance(outcome, Unschedulable)
     assert outcome.pending_plugins == {plugin.__name__}

@@ -1,4 +1,4 @@
-"""post_filter: what it hears of a pod that fits nowhere, and what it may answer."""
+"""post_filter: its arguments for a pod that fits nowhere, and its answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_nomination_ends_post_filter() -> None:
     assert len(CALLS) == 1
 
 
-def test_a_nomination_can_be_taken_back() -> None:
+def test_a_nomination_can_be_cleared() -> None:
     outcome = schedule(Partly, Clears)
     assert isinstance(outcome, Unschedulable)
     assert outcome.nomination == Nomination(CLEAR)

@@ -1,4 +1,4 @@
-"""pre_score and score: whose scores count, how much, and how equals are told apart."""
+"""pre_score and score: whose scores count, how much, and the choice among equals."""
 
 from __future__ import annotations
 
@@ -95,20 +95,20 @@ class Remembers(Plugin):
         CALLS.append(state)
 
 
-def test_scoring_and_reserving_each_get_their_state() -> None:
+def test_scoring_and_reserving_get_their_own_state() -> None:
     schedule(Remembers)
     assert CALLS == ["score state", "filter state"]
 
 
 def test_ties_are_broken_evenly_and_a_seed_repeats_them() -> None:
-    def chosen(seed: int) -> list[str]:
+    def nodes_of(seed: int) -> list[str]:
         decides = testing.framework(only(), seed=seed)
         cluster = testing.Cluster(*(testing.node(name) for name in "abcd"))
         outcomes = [decides.schedule(testing.pod(f"p-{number}"), cluster) for number in range(400)]
         return [outcome.node for outcome in outcomes if isinstance(outcome, Placed)]
 
-    assert chosen(7) == chosen(7)
-    assert chosen(7) != chosen(8)
-    counts = Counter(chosen(7))
+    assert nodes_of(7) == nodes_of(7)
+    assert nodes_of(7) != nodes_of(8)
+    counts = Counter(nodes_of(7))
     assert set(counts) == set("abcd")
     assert min(counts.values()) > 60

@@ -1,4 +1,4 @@
-"""Keys of the queue that cannot be compared with those before them are found out, whatever came first."""
+"""A key of the queue that cannot be compared with those before it is an error, whatever came first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler_runtime.framework.queue_hooks import SortKeys
 from scheduler_runtime.testing import pod
 
 
-def asked(keys: list[Any]) -> SortKeys:
+def sort_keys(keys: list[Any]) -> SortKeys:
     """The keys of a plugin that gives one after the other."""
     following = iter(keys)
     return SortKeys(Hook("Sorts", "sort_key", lambda _: next(following)))
@@ -30,8 +30,8 @@ def asked(keys: list[Any]) -> SortKeys:
     ],
 )
 def test_keys_of_one_kind_can_be_compared(keys: list[Any]) -> None:
-    made = asked(keys)
-    assert [made(QueueEntry(pod("p"), 0.0, 0)) for _ in keys] == keys
+    sort_key = sort_keys(keys)
+    assert [sort_key(QueueEntry(pod("p"), 0.0, 0)) for _ in keys] == keys
     assert sorted(keys) is not None
 
 
@@ -48,9 +48,9 @@ def test_keys_of_one_kind_can_be_compared(keys: list[Any]) -> None:
         [(frozenset(),), ({},)],
     ],
 )
-def test_the_first_key_of_another_kind_is_told(keys: list[Any]) -> None:
-    made = asked(keys)
+def test_the_first_key_of_another_kind_is_an_error(keys: list[Any]) -> None:
+    sort_key = sort_keys(keys)
     for _ in keys[:-1]:
-        made(QueueEntry(pod("p"), 0.0, 0))
+        sort_key(QueueEntry(pod("p"), 0.0, 0))
     with pytest.raises(PluginError, match="cannot be compared with the others"):
-        made(QueueEntry(pod("p"), 0.0, 0))
+        sort_key(QueueEntry(pod("p"), 0.0, 0))

@@ -17,10 +17,10 @@ MIB = 2**20
 
 
 def node(chance: Random, name: str) -> Node:
-    """A node with other labels, taints, images and room each time."""
+    """A node with other labels, taints, images and room every time."""
     labels = {ZONE: f"zone-{chance.randrange(4)}", "disk": chance.choice(["ssd", "hdd", ""])}
     taint = Taint(chance.choice("ab"), "1", chance.choice(["NoSchedule", "PreferNoSchedule"]))
-    made = testing.node(
+    result = testing.node(
         name,
         cpu=chance.choice(["2", "4", "8"]),
         pods=chance.choice(["3", "110"]),
@@ -29,10 +29,10 @@ def node(chance: Random, name: str) -> Node:
         unschedulable=chance.random() < 0.1,
     )
     if chance.random() < 0.1:
-        made = replace(made, metadata=replace(made.metadata, labels={}))
+        result = replace(result, metadata=replace(result.metadata, labels={}))
     present = [image for image in IMAGES if chance.random() < 0.5]
     images = tuple(ContainerImage(names=(image,), size_bytes=chance.choice([300, 900]) * MIB) for image in present)
-    return replace(made, status=replace(made.status, images=images))
+    return replace(result, status=replace(result.status, images=images))
 
 
 def pod(chance: Random, name: str) -> Pod:
@@ -46,9 +46,9 @@ def pod(chance: Random, name: str) -> Pod:
         spec["topologySpreadConstraints"] = [_spread(chance) for _ in range(chance.randint(1, 2))]
     if chance.random() < 0.3:
         spec["priority"] = chance.choice([-5, 5])
-    made = testing.pod(name, **spec)
+    result = testing.pod(name, **spec)
     labels, namespace = {"app": chance.choice("12")}, chance.choice(["default", "other"])
-    return replace(made, metadata=replace(made.metadata, labels=labels, namespace=namespace))
+    return replace(result, metadata=replace(result.metadata, labels=labels, namespace=namespace))
 
 
 def _container(chance: Random) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _affinity(chance: Random) -> dict[str, Any]:
         {"podAffinity": {preferred: [{"weight": weight, "podAffinityTerm": _term(chance)}]}},
         {"nodeAffinity": {preferred: [{"weight": weight, "preference": {"matchExpressions": [likes]}}]}},
     ]
-    return {key: value for each in several if chance.random() < 0.15 for key, value in each.items()}
+    return {key: value for terms in several if chance.random() < 0.15 for key, value in terms.items()}
 
 
 def _term(chance: Random) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from scheduler_runtime import testing
 from scheduler_runtime.framework import Placed, Unschedulable
 from scheduler_runtime.framework.explanation import Explanation, explain
 from scheduler_runtime.state.objects import Pod
-from tests.scheduler_runtime.framework import made_up
+from tests.scheduler_runtime.framework import random_cluster
 
 VERSIONS = ("v1.35.4", "v1.36.4", "v1.37.1")
 STEPS = 50
@@ -28,11 +28,11 @@ class Story:
         self.objects = testing.Objects()
         self.framework = testing.framework(objects=self.objects, seed=seed, version=self.chance.choice(VERSIONS))
         self.names = [f"node-{number}" for number in range(self.chance.randint(2, 9))]
-        self.cluster = testing.Cluster(*(made_up.node(self.chance, name) for name in self.names))
-        self.kinds = [made_up.pod(self.chance, f"kind-{number}") for number in range(5)]
+        self.cluster = testing.Cluster(*(random_cluster.node(self.chance, name) for name in self.names))
+        self.kinds = [random_cluster.pod(self.chance, f"kind-{number}") for number in range(5)]
         self.running: list[tuple[Pod, str]] = []
         self.nominated: list[Pod] = []
-        self.made = 0
+        self.count = 0
         self.namespace_changes()
         self.service_changes()
 
@@ -51,7 +51,7 @@ class Story:
         self.chance.choices(list(changes), list(changes.values()))[0]()
 
     def node_changes(self) -> None:
-        self.cluster.table.set_node(made_up.node(self.chance, self.chance.choice(self.names)))
+        self.cluster.table.set_node(random_cluster.node(self.chance, self.chance.choice(self.names)))
 
     def node_goes(self) -> None:
         if len(self.cluster.table) > 2:
@@ -73,7 +73,7 @@ class Story:
         self.framework.invalidate_for("Service")
 
     def nomination_comes(self) -> None:
-        self.nominated.append(self.another(made_up.pod(self.chance, "")))
+        self.nominated.append(self.another(random_cluster.pod(self.chance, "")))
         self.framework.nominations.nominate(self.nominated[-1], self.chance.choice(self.cluster.table.names))
 
     def nomination_goes(self) -> None:
@@ -81,19 +81,19 @@ class Story:
             self.framework.nominations.forget(self.nominated.pop().uid)
 
     def another(self, kind: Pod) -> Pod:
-        self.made += 1
-        return replace(kind, metadata=replace(kind.metadata, name=f"pod-{self.made}", uid=f"uid-{self.made}"))
+        self.count += 1
+        return replace(kind, metadata=replace(kind.metadata, name=f"pod-{self.count}", uid=f"uid-{self.count}"))
 
     def decides(self) -> None:
         pod = self.another(self.chance.choice(self.kinds))
         expected = explain(self.framework, pod, self.cluster)
-        found = self.framework.schedule(pod, self.cluster)
-        if isinstance(found, Placed):
-            self.running.append((pod, found.node))
-            assert found.node in best(expected), expected
+        outcome = self.framework.schedule(pod, self.cluster)
+        if isinstance(outcome, Placed):
+            self.running.append((pod, outcome.node))
+            assert outcome.node in best(expected), expected
         else:
-            assert not expected.feasible, found.message
-            never_helps(found)
+            assert not expected.feasible, outcome.message
+            never_helps(outcome)
 
 
 def best(explanation: Explanation) -> frozenset[str]:
@@ -101,10 +101,10 @@ def best(explanation: Explanation) -> frozenset[str]:
     return frozenset(node for node in explanation.feasible if not totals or totals[node] == max(totals.values()))
 
 
-def never_helps(found: Unschedulable) -> None:
+def never_helps(outcome: Unschedulable) -> None:
     """No victim of a preemption goes."""
-    if found.nomination and found.nomination.work:
-        found.nomination.work.close()
+    if outcome.nomination and outcome.nomination.work:
+        outcome.nomination.work.close()
 
 
 def happens(seed: int) -> None:

@@ -1,4 +1,4 @@
-"""How long extension points and plugins take, and how often plugins are asked."""
+"""Durations of extension points and plugins, and how often plugins run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scheduler_runtime.scheduling.metrics import Metrics
 
 POINT = "scheduler_framework_extension_point_duration_seconds_count"
 PLUGIN = "scheduler_plugin_execution_duration_seconds_count"
-ASKED = "scheduler_plugin_evaluation_total"
+EVALUATIONS = "scheduler_plugin_evaluation_total"
 
 
 PROFILE = {"plugins": {"multiPoint": {"enabled": [{"name": "Choosy"}]}}}
@@ -52,17 +52,17 @@ def alone(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
     return framework.schedule(pod, cluster)
 
 
-def advised(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
+def with_extenders(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
     """Decide with extenders that let every node through."""
-    asks = framework.schedule(pod, cluster, ExtenderAnswers())
-    assert isinstance(asks, FilterQuestion)
-    advice = ExtenderAnswers(filtered=FilterAnswer(asks, frozenset(asks.nodes)), rounds=1)
-    assert isinstance(framework.schedule(pod, cluster, advice), ScoreQuestion)
-    return framework.schedule(pod, cluster, replace(advice, scores={}))
+    question = framework.schedule(pod, cluster, ExtenderAnswers())
+    assert isinstance(question, FilterQuestion)
+    answers = ExtenderAnswers(filtered=FilterAnswer(question, frozenset(question.nodes)), rounds=1)
+    assert isinstance(framework.schedule(pod, cluster, answers), ScoreQuestion)
+    return framework.schedule(pod, cluster, replace(answers, scores={}))
 
 
 def measured(*pods: str, nodes: int = 3, decide: Decide = alone, **spec: Any) -> dict[str, int]:
-    """What is counted while one profile decides about ``pods``, by name and labels."""
+    """Return the samples, by name and labels, after one profile has decided about ``pods``."""
     metrics = Metrics()
     services = PluginServices(None, lambda *_: None, lambda _: None, testing.Objects(), metrics=metrics)  # type: ignore[arg-type]
     cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(nodes)))
@@ -80,44 +80,46 @@ def point(name: str, status: str = "Success") -> str:
     return f'{POINT}{{extension_point="{name}",status="{status}",profile="test"}}'
 
 
-def test_each_point_is_measured_once_for_each_decision() -> None:
-    found = measured("a", "b", "c")
-    assert [found[point(each)] for each in ("PreFilter", "Filter", "PreScore", "Score")] == [3, 3, 3, 3]
-    assert not any("Reserve" in each or "Permit" in each for each in found)  # no plugin is there
+def test_a_point_is_measured_once_per_decision() -> None:
+    samples = measured("a", "b", "c")
+    assert [samples[point(name)] for name in ("PreFilter", "Filter", "PreScore", "Score")] == [3, 3, 3, 3]
+    assert not any("Reserve" in name or "Permit" in name for name in samples)  # no plugin is there
 
 
 def test_a_single_feasible_node_is_not_scored() -> None:
-    found = measured("a", nodes=1)
-    assert (found[point("Filter")], found[point("Score")]) == (1, 0)
+    samples = measured("a", nodes=1)
+    assert (samples[point("Filter")], samples[point("Score")]) == (1, 0)
 
 
-def test_filters_that_are_asked_about_one_node_are_measured_like_others() -> None:
-    found = measured(*(f"p{number}" for number in range(SAMPLED_EVERY)), affinity=NAMED)
-    assert found[f'{ASKED}{{plugin="NodeResourcesFit",extension_point="Filter",profile="test"}}'] == SAMPLED_EVERY
-    assert found[f'{PLUGIN}{{plugin="NodeResourcesFit",extension_point="Filter",status="Success"}}'] == 1
+def test_filters_for_one_node_are_measured_like_others() -> None:
+    samples = measured(*(f"p{number}" for number in range(SAMPLED_EVERY)), affinity=NAMED)
+    assert (
+        samples[f'{EVALUATIONS}{{plugin="NodeResourcesFit",extension_point="Filter",profile="test"}}'] == SAMPLED_EVERY
+    )
+    assert samples[f'{PLUGIN}{{plugin="NodeResourcesFit",extension_point="Filter",status="Success"}}'] == 1
 
 
 def test_a_pod_that_is_rejected_as_a_whole_ends_the_point_with_that_status() -> None:
-    found = measured("no")
-    assert found[point("PreFilter", "UnschedulableAndUnresolvable")] == 1
-    assert found[point("Filter")] == 0
-    assert found[point("PostFilter", "Unschedulable")] == 1
+    samples = measured("no")
+    assert samples[point("PreFilter", "UnschedulableAndUnresolvable")] == 1
+    assert samples[point("Filter")] == 0
+    assert samples[point("PostFilter", "Unschedulable")] == 1
 
 
-def test_plugins_are_measured_in_one_decision_of_ten_and_asked_in_all() -> None:
-    found = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)))
-    assert found[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Success"}}'] == 2
-    assert found[f'{ASKED}{{plugin="Choosy",extension_point="PreFilter",profile="test"}}'] == 2 * SAMPLED_EVERY
+def test_plugins_are_measured_in_one_decision_of_ten_and_counted_in_all() -> None:
+    samples = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)))
+    assert samples[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Success"}}'] == 2
+    assert samples[f'{EVALUATIONS}{{plugin="Choosy",extension_point="PreFilter",profile="test"}}'] == 2 * SAMPLED_EVERY
 
 
 def test_pods_that_extenders_look_after_are_measured_like_others() -> None:
-    found = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)), decide=advised)
-    assert found[point("Score")] == 2 * SAMPLED_EVERY
-    assert found[f'{PLUGIN}{{plugin="NodeResourcesFit",extension_point="Score",status="Success"}}'] == 2
+    samples = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)), decide=with_extenders)
+    assert samples[point("Score")] == 2 * SAMPLED_EVERY
+    assert samples[f'{PLUGIN}{{plugin="NodeResourcesFit",extension_point="Score",status="Success"}}'] == 2
 
 
 def test_a_plugin_that_skips_or_fails_is_measured_with_that_status() -> None:
-    found = measured(*(f"p{number}" for number in range(SAMPLED_EVERY - 1)), "bad")
-    assert found[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Error"}}'] == 1
-    found = measured(*(f"p{number}" for number in range(SAMPLED_EVERY)))
-    assert found[f'{PLUGIN}{{plugin="PodTopologySpread",extension_point="PreFilter",status="Skip"}}'] == 1
+    samples = measured(*(f"p{number}" for number in range(SAMPLED_EVERY - 1)), "bad")
+    assert samples[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Error"}}'] == 1
+    samples = measured(*(f"p{number}" for number in range(SAMPLED_EVERY)))
+    assert samples[f'{PLUGIN}{{plugin="PodTopologySpread",extension_point="PreFilter",status="Skip"}}'] == 1

@@ -70,7 +70,7 @@ def test_nodes_are_restricted_by_any_collection_of_names(names: Any) -> None:
 
 
 @pytest.mark.parametrize("names", ["b", [1], 5])
-def test_what_are_no_names_is_said_of_the_plugin(names: Any) -> None:
+def test_a_restriction_to_anything_but_names_names_the_plugin(names: Any) -> None:
     with pytest.raises(PluginError, match=r"plugin Odd failed in pre_filter: it restricts .*; wanted are names"):
         decide(type("To", (Restricts,), {"to": names}))
 
@@ -81,7 +81,7 @@ def raises() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (raises, "ValueError: boom"),
         ([1, 2], "it gave 1 as a reason; wanted is text"),
@@ -92,8 +92,8 @@ def raises() -> Iterator[str]:
         (7, "it answered 7; wanted are reasons, a Nomination or a Reject"),
     ],
 )
-def test_an_odd_answer_after_the_filters_is_said_of_the_plugin(answer: Any, said: str) -> None:
-    with pytest.raises(PluginError, match=f"plugin Odd failed in post_filter: {said}"):
+def test_an_odd_answer_of_post_filter_names_the_plugin(answer: Any, message: str) -> None:
+    with pytest.raises(PluginError, match=f"plugin Odd failed in post_filter: {message}"):
         decide(
             type("Answers", (Afterwards,), {"answer": staticmethod(answer) if callable(answer) else answer}), cpu="9"
         )
@@ -118,11 +118,11 @@ def leaves(error: type[BaseException], *arguments: object) -> Callable[..., Any]
 
 @pytest.mark.parametrize("hook", ["pre_filter", "filter", "pre_score", "score", "post_filter", "signature"])
 @pytest.mark.parametrize(
-    ("error", "said"), [(SystemExit, "SystemExit: 3"), (asyncio.CancelledError, "CancelledError: 3")]
+    ("error", "message"), [(SystemExit, "SystemExit: 3"), (asyncio.CancelledError, "CancelledError: 3")]
 )
-def test_a_plugin_cannot_end_the_program(hook: str, error: type[BaseException], said: str) -> None:
+def test_a_plugin_cannot_end_the_program(hook: str, error: type[BaseException], message: str) -> None:
     kind = type("Exits", (Exits,), {hook: leaves(error, 3)})
-    with pytest.raises(PluginError, match=f"plugin Odd failed in {hook}: {said}"):
+    with pytest.raises(PluginError, match=f"plugin Odd failed in {hook}: {message}"):
         decide(kind, cpu="9" if hook == "post_filter" else "1")
 
 
@@ -159,7 +159,7 @@ class Narrow(Plugin):
         return nodes.label("score").map({"100": 100, "20": 20}, missing=0).astype(np.int8)
 
 
-class KeptNarrow(Narrow):
+class CachedNarrow(Narrow):
     """The same, kept."""
 
     name = "Odd"
@@ -169,7 +169,7 @@ class KeptNarrow(Narrow):
         return ()
 
 
-@pytest.mark.parametrize("kind", [Narrow, KeptNarrow])
+@pytest.mark.parametrize("kind", [Narrow, CachedNarrow])
 def test_small_numbers_are_weighted_without_overflowing(kind: type[Plugin]) -> None:
     nodes = [testing.node(name, labels={"score": score}) for name, score in (("good", "100"), ("bad", "20"))]
     outcome = decide(kind, *nodes, weight=30)

@@ -1,4 +1,4 @@
-"""How much is kept of what plugins said, and which changes of pods it follows."""
+"""The memory of cached answers, and the changes of pods that they follow."""
 
 from __future__ import annotations
 
@@ -28,18 +28,21 @@ def in_zone(zone: str, weight: int) -> dict[str, Any]:
     }
 
 
-def held_bytes(decides: Framework) -> int:
-    """What the arrays of all classes and of the node parts they hold take."""
-    kept = decides.answer_cache
-    parts = {id(part): part for part in (*kept._by_node.values(), *(each.node for each in kept._by_pod.values()))}
-    own = sum(each.mask.nbytes + each.ranked.nbytes for each in kept._by_pod.values())
+def array_bytes(decides: Framework) -> int:
+    """The memory of the arrays of all entries, and of the NodeAnswers that they hold on to."""
+    cache = decides.answer_cache
+    node_answers = {
+        id(answers): answers
+        for answers in (*cache._by_node.values(), *(entry.node for entry in cache._by_pod.values()))
+    }
+    own = sum(entry.mask.nbytes + entry.ranked.nbytes for entry in cache._by_pod.values())
     return own + sum(
-        part.mask.nbytes + part.total.nbytes + sum(each.scores.nbytes for each in part.unnormalized)
-        for part in parts.values()
+        answers.mask.nbytes + answers.total.nbytes + sum(entry.scores.nbytes for entry in answers.unnormalized)
+        for answers in node_answers.values()
     )
 
 
-def test_what_is_kept_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "BUDGET_BYTES", BUDGET)
     nodes = [
         testing.node(f"n{number}", labels={"zone": str(number % 3)}, taints=[RELATIVE[number % 3]])
@@ -51,27 +54,27 @@ def test_what_is_kept_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -
         assert decides.answer_cache.lookup(pod, cluster.table) is not None
         if number % 10 == 0:
             cluster.table.set_node(nodes[number])
-        assert held_bytes(decides) <= decides.answer_cache.size(len(nodes)) <= BUDGET
+        assert array_bytes(decides) <= decides.answer_cache.size(len(nodes)) <= BUDGET
     assert 16 < len(decides.answer_cache._by_pod) < 90
 
 
 def for_node(name: str) -> dict[str, Any]:
-    """What the controller of DaemonSets writes."""
+    """The affinity that the controller of DaemonSets writes."""
     by_name = {"key": "metadata.name", "operator": "In", "values": [name]}
     terms = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def test_pods_for_one_node_each_displace_nothing_that_is_kept() -> None:
+def test_pods_of_a_daemon_set_displace_no_cached_answers() -> None:
     cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(3)))
     decides = testing.framework()
     decides.schedule(testing.pod("plain"), cluster)
-    kept = dict(decides.answer_cache._by_pod), dict(decides.answer_cache._by_node)
+    before = dict(decides.answer_cache._by_pod), dict(decides.answer_cache._by_node)
     for number in range(3):
         outcome = decides.schedule(testing.pod(f"p{number}", affinity=for_node(f"n{number}")), cluster)
         assert isinstance(outcome, Placed)
         assert outcome.node == f"n{number}"
-    assert (decides.answer_cache._by_pod, decides.answer_cache._by_node) == kept
+    assert (decides.answer_cache._by_pod, decides.answer_cache._by_node) == before
 
 
 class Closes(Plugin):
@@ -90,13 +93,13 @@ class Closes(Plugin):
 
 
 class Scored(Plugin):
-    """Notes that it is asked about scores."""
+    """Notes that its scores are asked for."""
 
     row_local = True
-    asked: ClassVar[list[str]] = []
+    scored: ClassVar[list[str]] = []
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: MutableMapping[str, Any]) -> None:
-        self.asked.append(pod.name)
+        self.scored.append(pod.name)
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Any:
         return np.zeros(len(nodes), np.int64)
@@ -119,7 +122,7 @@ def test_what_does_not_hold_any_more_for_a_class_takes_no_room_and_is_not_scored
         assert isinstance(decides.schedule(testing.pod("second"), cluster), Unschedulable)
     assert not decides.answer_cache._by_pod
     assert not decides.answer_cache._by_node
-    assert Scored.asked == ["first"]
+    assert Scored.scored == ["first"]
 
 
 class Starting(Plugin):
@@ -142,7 +145,7 @@ class Starting(Plugin):
         return ()
 
 
-def test_a_kept_plugin_may_look_at_what_the_table_does_not_count() -> None:
+def test_a_cached_plugin_may_look_at_fields_that_the_table_does_not_count() -> None:
     cluster = testing.Cluster(testing.node("a"))
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Starting"}]}}}
     decides = testing.framework(profile, Starting)
@@ -153,7 +156,7 @@ def test_a_kept_plugin_may_look_at_what_the_table_does_not_count() -> None:
     assert isinstance(decides.schedule(testing.pod("p"), cluster), Placed)
 
 
-def test_changes_that_the_table_does_not_count_are_told_to_nobody_else() -> None:
+def test_changes_of_fields_that_the_table_does_not_count_are_not_logged_without_such_a_plugin() -> None:
     cluster, decides = testing.Cluster(testing.node("a")), testing.framework()
     there = testing.pod("there")
     cluster.place(there, "a")
