@@ -41,7 +41,7 @@ def test_pods_run_with_what_they_ask_for_and_differ_as_those_of_a_cluster_do() -
     assert {pod.status.phase for pod in pods} == {"Running"}
     assert all(status.resources for pod in pods for status in pod.status.container_statuses)
     assert {pod.requests.amounts["cpu"] for pod in pods} == set(range(50, 50 + AGENTS + APPS))
-    unready = [pod for pod in pods if any(each.status == "False" for each in pod.status.conditions)]
+    unready = [pod for pod in pods if any(condition.status == "False" for condition in pod.status.conditions)]
     assert len(unready) == PODS // 50
     assert len({volume["name"] for volume in volumes()}) == PODS
 
@@ -53,7 +53,7 @@ def volumes() -> Iterator[dict[str, Any]]:
 
 def test_nodes_have_images_of_which_neighbours_have_most() -> None:
     made = with_images(nodes(template(NODE_TEMPLATE), 2, None))
-    one, other = ({each["names"][0] for each in json.loads(body)["status"]["images"]} for _, body in made)
+    one, other = ({image["names"][0] for image in json.loads(body)["status"]["images"]} for _, body in made)
     assert len(one) == len(other) == IMAGES_TOLD
     assert IMAGES_TOLD / 2 < len(one & other) < IMAGES_TOLD
 

@@ -166,6 +166,6 @@ def test_the_policies_speak_of_the_releases_own_accounts() -> None:
     policies = [
         each for each in yaml.safe_load_all(answer.stdout) if each and each["kind"] == "ValidatingAdmissionPolicy"
     ]
-    conditions = [condition["expression"] for each in policies for condition in each["spec"]["matchConditions"]]
+    conditions = [condition["expression"] for policy in policies for condition in policy["spec"]["matchConditions"]]
     assert len(conditions) == 2
     assert all("system:serviceaccount:schedulers:berth-" in condition for condition in conditions)

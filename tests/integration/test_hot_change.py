@@ -72,7 +72,7 @@ def members(world: World, profile: str) -> list[Object]:
 def follow(world: World, profile: str) -> bool:
     """Whether both schedulers go by what the operator rendered last, and it has said so."""
     wanted = (world.get("schedulerprofile", profile) or {}).get("status", {}).get("configHash")
-    hashes = [each.get("configHash") for each in members(world, profile)]
+    hashes = [member.get("configHash") for member in members(world, profile)]
     return world.condition(profile, "Ready").get("status") == "True" and hashes == [wanted] * 2
 
 
@@ -130,7 +130,7 @@ def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
     assert statistics.median(took) < SECONDS
     assert max(took) < AT_MOST
     assert processes(world, "hot") == before
-    assert [each["leader"] for each in members(world, "hot")].count(True) == 1
+    assert [member["leader"] for member in members(world, "hot")].count(True) == 1
 
 
 def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_force(world: World) -> None:
@@ -149,7 +149,7 @@ def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_
 
     world.eventually(stalled, 20)
     assert "Absent" in world.condition("careful", "Stalled")["message"]
-    assert all("Absent" in each["error"] for each in members(world, "careful"))
+    assert all("Absent" in member["error"] for member in members(world, "careful"))
     world.apply(world.deployment("meanwhile", "careful", 2, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("meanwhile")) == 2, 20)
 
@@ -207,6 +207,6 @@ def test_a_document_that_somebody_deletes_or_spoils_is_put_back_and_nobody_stops
     ):
         world.kubectl(*damage, f"--namespace={NAMESPACE}")
         world.eventually(lambda: written() == document, 20)
-        world.eventually(lambda: not any("error" in each for each in members(world, "spoiled")), 20)
+        world.eventually(lambda: not any("error" in member for member in members(world, "spoiled")), 20)
         world.eventually(lambda: follow(world, "spoiled"), 20)
     assert processes(world, "spoiled") == before

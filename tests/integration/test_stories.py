@@ -41,7 +41,7 @@ def world(cluster: Cluster) -> Iterator[World]:
 
 def binders(audit_log: AuditLog, deployment: str) -> set[str]:
     """The users who bound pods of ``deployment``, as the API server recorded them."""
-    bound = (each for each in audit_log.records() if each["objectRef"]["name"].startswith(f"{deployment}-"))
+    bound = (record for record in audit_log.records() if record["objectRef"]["name"].startswith(f"{deployment}-"))
     return {each["user"]["username"] for each in bound}
 
 

@@ -45,7 +45,7 @@ class AuditLog:
 
     def bindings(self) -> Counter[str]:
         """How often each pod was bound, as far as the API server could tell of it."""
-        bound = (each for each in self.records() if each["objectRef"].get("subresource") == "binding")
+        bound = (record for record in self.records() if record["objectRef"].get("subresource") == "binding")
         return Counter(each["objectRef"]["name"] for each in bound if each["responseStatus"]["code"] == 201)
 
     @property

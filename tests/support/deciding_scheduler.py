@@ -115,7 +115,7 @@ def _note(line: Line, pod: str, told: Told) -> None:
         told.victims[values["node"]].add(values["pod"])
     elif line.says == "Pods are potential preemption victims on node":  # since 1.37
         told.victims[values["node"]].update(
-            f"{each['namespace']}/{each['name']}" for each in json.loads(values["pods"])
+            f"{load['namespace']}/{load['name']}" for load in json.loads(values["pods"])
         )
     elif values.get("pod") != pod:
         return

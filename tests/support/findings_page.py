@@ -96,7 +96,7 @@ def _entry(code: str, body: str) -> Entry:
     example, mended = _BLOCK.findall(body)
     before = body[: body.index("```yaml")].strip()
     why = before.partition("\n\n")[2].strip()
-    paragraphs = ("\n".join(textwrap.wrap(each, 118, break_on_hyphens=False)) for each in why.split("\n\n"))
+    paragraphs = ("\n".join(textwrap.wrap(part, 118, break_on_hyphens=False)) for part in why.split("\n\n"))
     return Entry(code, "\n\n".join(paragraphs), example, mended)
 
 

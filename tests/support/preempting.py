@@ -109,7 +109,7 @@ class Scene:
 
         ``objects`` stand in the place of ``budgets`` where these change.
         """
-        self.cluster = testing.Cluster(*(_node(each) for each in nodes))
+        self.cluster = testing.Cluster(*(_node(node) for node in nodes))
         for each in pods:
             self.cluster.place(each, each.spec.node_name)
         self.api = Preempted()
@@ -164,7 +164,8 @@ class Scene:
 
     def _noted(self, _: Pod, candidates: Sequence[Any]) -> Sequence[Any]:
         self.candidates = {
-            each.node: ([victim.name for victim in each.victims], each.violations) for each in candidates
+            candidate.node: ([victim.name for victim in candidate.victims], candidate.violations)
+            for candidate in candidates
         }
         return candidates
 

@@ -35,7 +35,7 @@ def settings_of(directory: Path, first: DocumentText, server: str, plugins: Iter
         feature_gates={},
         serving=ServingSettings(address="127.0.0.1", port=0),
         user_agent="tests",
-        plugins={each.__name__: each for each in plugins},
+        plugins={plugin.__name__: plugin for plugin in plugins},
     )
 
 

@@ -108,7 +108,9 @@ def test_a_changed_profile_is_followed_by_the_schedulers_that_run(world: World) 
     def goes_by() -> set[str]:
         status = (world.get("schedulerprofile", "changing") or {})["status"]
         current = world.condition("changing", "Ready").get("status") == "True"
-        return {each["configHash"] for each in status["members"]} ^ {status["configHash"]} if current else {"not yet"}
+        return (
+            {member["configHash"] for member in status["members"]} ^ {status["configHash"]} if current else {"not yet"}
+        )
 
     world.eventually(lambda: not goes_by(), 15)
     assert world.identity(berth) == before

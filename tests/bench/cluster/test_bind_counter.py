@@ -54,7 +54,7 @@ async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> N
         await reader.readuntil(b"\r\n\r\n")
         told, ends_with = watches.pop(0)
         frames = [frame(ADDED + each) for each in told]
-        chunks = [b"%x\r\n%b\r\n" % (len(each), each) for each in frames]
+        chunks = [b"%x\r\n%b\r\n" % (len(frame), frame) for frame in frames]
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(chunks))
         if ends_with is None:
             await reader.read()  # until the other side hangs up

@@ -69,9 +69,9 @@ def test_a_run_that_fails_is_told_of_and_the_others_go_on(monkeypatch: pytest.Mo
     turns = [(repetition, load()[0], CONTENDERS["berth"]) for repetition in (1, 2)]
     measurements, unfinished = measured(turns, "1.36", tmp_path / "runs.json")
     assert measurements
-    assert [each.repetition for each in measurements.runs] == [2]
+    assert [run.repetition for run in measurements.runs] == [2]
     assert unfinished == ["SchedulingBasic/100Nodes, berth, run 1: did not end: 3 of 150 pods; it ended"]
-    assert [each["repetition"] for each in json.loads((tmp_path / "runs.json").read_text())["runs"]] == [2]
+    assert [run["repetition"] for run in json.loads((tmp_path / "runs.json").read_text())["runs"]] == [2]
 
 
 def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> N
             "rate": {"median": 3, "least": 2, "greatest": 4},
         }
     ]
-    assert [each["seconds"] for each in written["runs"]] == [each.seconds for each in runs]
+    assert [run["seconds"] for run in written["runs"]] == [run.seconds for run in runs]
 
 
 def test_without_a_run_nothing_is_summed_up(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_binding_sent_before_another_led_may_be_answered_later(tmp_path: Path)
     ],
 )
 def test_who_led_is_read_from_the_writes_to_the_lease(tmp_path: Path, lines: list[str], leaders: list[str]) -> None:
-    assert [each.leader for each in audited(tmp_path, *lines).handovers] == leaders
+    assert [handover.leader for handover in audited(tmp_path, *lines).handovers] == leaders
 
 
 def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:

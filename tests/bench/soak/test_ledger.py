@@ -112,7 +112,7 @@ def test_how_long_a_pod_waits_counts_from_the_opening_of_its_gate() -> None:
 def test_pods_on_a_node_that_is_gone_are_orphans_and_still_count_when_it_is_back() -> None:
     found = ledger(node("n"), pod("a", "n", cpu="4"))
     found.node_gone("n")
-    assert [each.name for each in found.orphans()] == ["a"]
+    assert [orphan.name for orphan in found.orphans()] == ["a"]
     found.node(node("n"), 5)
     found.pod(pod("b"), 6)
     assert (found.orphans(), found.lost()) == ([], [])

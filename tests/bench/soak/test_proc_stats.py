@@ -14,7 +14,7 @@ from scheduler_runtime.scheduling.metrics.process_metrics import process_metrics
 
 
 def test_a_process_is_seen_as_it_sees_itself() -> None:
-    itself = {each.name: number for each in process_metrics() for _, _, number in each.samples()}
+    itself = {metric.name: number for metric in process_metrics() for _, _, number in metric.samples()}
     found = seen(os.getpid())
     assert found.cpu_seconds == pytest.approx(itself["process_cpu_seconds_total"], abs=0.1)
     assert found.resident_bytes == pytest.approx(itself["process_resident_memory_bytes"], rel=0.1)

@@ -21,8 +21,8 @@ def pair(tmp_path: Path) -> Pair:
     """Two schedulers that nobody has started."""
     cluster = cast("Any", SimpleNamespace(directory=tmp_path, token="t"))
     made = Pair(Plan(), cluster, Audit(tmp_path))
-    for each in made.both:
-        each.lives.append(Life(f"{each.name}-1", 0, 0.0, 0.0))
+    for candidate in made.both:
+        candidate.lives.append(Life(f"{candidate.name}-1", 0, 0.0, 0.0))
     return made
 
 
@@ -30,4 +30,4 @@ async def test_a_scheduler_that_cannot_be_asked_is_not_believed(pair: Pair, monk
     monkeypatch.setattr(calm, "AGREE_SECONDS", 0.1)
     judging = calm.Calm(Plan(), Ledger(), pair._audit, pair)
     await judging.judge()
-    assert judging.wrong == [f"{each.life.name}: {calm.UNASKED}" for each in pair.both]
+    assert judging.wrong == [f"{candidate.life.name}: {calm.UNASKED}" for candidate in pair.both]

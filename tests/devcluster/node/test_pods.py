@@ -207,7 +207,7 @@ def test_a_crashing_container_is_restarted_later_and_later(world: World, node: N
     assert container(pod)["lastState"]["terminated"]["exitCode"] == 2
     assert pod["status"]["phase"] == "Running"
     logs = node.directory / "logs" / f"default_crashing_{pod['metadata']['uid']}" / "c0"
-    assert {"0.log", "1.log", "current"} <= {each.name for each in logs.iterdir()}
+    assert {"0.log", "1.log", "current"} <= {path.name for path in logs.iterdir()}
     world.delete("crashing")
 
 

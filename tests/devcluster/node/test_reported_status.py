@@ -74,12 +74,12 @@ def a_pod(conditions: list[Object] | None = None, **spec: Any) -> Object:
 
 
 def conditions(wanted: Object) -> dict[str, Object]:
-    return {each["type"]: each for each in wanted["conditions"]}
+    return {condition["type"]: condition for condition in wanted["conditions"]}
 
 
 def test_a_running_ready_pod_says_so() -> None:
     wanted = desired_status(a_pod(), pod(RUNNING), NOW)
-    assert {kind: each["status"] for kind, each in conditions(wanted).items()} == dict.fromkeys(
+    assert {kind: condition["status"] for kind, condition in conditions(wanted).items()} == dict.fromkeys(
         ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "PodScheduled"), "True"
     )
     assert wanted["phase"] == "Running"
@@ -117,7 +117,9 @@ def test_a_condition_that_stays_keeps_its_moment() -> None:
 
 def as_stored(asked: Object, wanted: Object) -> Object:
     """``asked`` as the API server keeps it after the patch: without nulls and empty values."""
-    clean = [{key: value for key, value in each.items() if value is not None} for each in wanted["conditions"]]
+    clean = [
+        {key: value for key, value in condition.items() if value is not None} for condition in wanted["conditions"]
+    ]
     status = {key: value for key, value in wanted.items() if value} | {"conditions": clean, "qosClass": "Burstable"}
     return {**asked, "status": status}
 
@@ -134,14 +136,14 @@ def test_a_patch_has_only_what_differs_and_the_uid() -> None:
     assert patch is not None
     assert patch["metadata"] == {"uid": "u"}
     assert patch["status"].keys() == {"containerStatuses", "conditions"}
-    assert {each["type"] for each in patch["status"]["conditions"]} == {"ContainersReady", "Ready"}
+    assert {condition["type"] for condition in patch["status"]["conditions"]} == {"ContainersReady", "Ready"}
 
 
 def test_foreign_conditions_are_never_in_a_patch() -> None:
     foreign = {"type": "berth.dev/ConfigLoaded", "status": "True"}
     patch = status_patch(a_pod([foreign]), desired_status(a_pod([foreign]), pod(RUNNING), NOW))
     assert patch is not None
-    assert "berth.dev/ConfigLoaded" not in {each["type"] for each in patch["status"]["conditions"]}
+    assert "berth.dev/ConfigLoaded" not in {condition["type"] for condition in patch["status"]["conditions"]}
 
 
 def test_how_a_container_ended_can_be_read_back() -> None:

@@ -28,7 +28,7 @@ REPORT = PodReport(
 
 def merged(patch: Object) -> Object:
     """``POD``, which has no status yet, as the API server has it after ``patch``."""
-    addresses = [each for each in patch["status"]["podIPs"] if "$patch" not in each]
+    addresses = [podIP for podIP in patch["status"]["podIPs"] if "$patch" not in podIP]
     return {
         **POD,
         "metadata": {**POD["metadata"], "resourceVersion": "6"},

@@ -104,7 +104,7 @@ def test_all_files_change_at_once_through_one_link(tmp_path: Path) -> None:
     assert os.readlink(tmp_path / "a") == "..data/a"
     assert os.readlink(tmp_path / "..data") != version
     assert seen(tmp_path) == {"a": "new", "b": "new"}
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["..data", os.readlink(tmp_path / "..data"), "a", "b"]
     )
 

@@ -71,7 +71,7 @@ class World:
 
     def create_pod(self, name: str, *containers: Object, node: Node, **spec: Any) -> None:
         """A pod bound to ``node``; what a container leaves out is a shell without a script."""
-        full = [{"name": f"c{number}", "image": "shell", **each} for number, each in enumerate(containers)]
+        full = [{"name": f"c{number}", "image": "shell", **container} for number, container in enumerate(containers)]
         quick = {"terminationGracePeriodSeconds": 5, "nodeName": node.name}
         self.create("Pod", name, spec={"containers": full, **quick, **spec})
 
@@ -141,7 +141,7 @@ def is_ready(pod: Object) -> bool:
 
 def is_waiting(pod: Object, reason: str) -> bool:
     statuses = pod["status"].get("containerStatuses", [])
-    return any(each["state"].get("waiting", {}).get("reason") == reason for each in statuses)
+    return any(status["state"].get("waiting", {}).get("reason") == reason for status in statuses)
 
 
 def ask(pod: Object, path: str) -> Any:

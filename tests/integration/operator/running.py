@@ -74,7 +74,9 @@ class Installed:
         found = self.get(kind, name)
         assert found is not None, f"{kind} {name} is gone"
         conditions = found.get("status", {}).get("conditions", [])
-        current = [each for each in conditions if each["observedGeneration"] == found["metadata"]["generation"]]
+        current = [
+            condition for condition in conditions if condition["observedGeneration"] == found["metadata"]["generation"]
+        ]
         return next((each for each in current if each["type"] == of), {})
 
     def is_ready(self, name: str) -> bool:
@@ -100,7 +102,7 @@ class Installed:
 
     def events(self, profile: str) -> list[str]:
         events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
-        return [each["note"] for each in events if each["regarding"]["name"] == profile]
+        return [event["note"] for event in events if event["regarding"]["name"] == profile]
 
     def token(self) -> str:
         return self.cluster.kubectl("create", "token", "berth-operator", "-n", NAMESPACE).stdout

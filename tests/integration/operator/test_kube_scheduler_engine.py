@@ -90,7 +90,7 @@ def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:
 
 
 def children(pid: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(part) for part in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World, audit_log: AuditLog) -> None:
@@ -98,14 +98,14 @@ def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World
     world.eventually(lambda: len(world.bound("tight")) == 6, 30)
     assert len({pod["spec"]["nodeName"] for pod in world.bound("tight")}) == 1
 
-    asked = [each for each in audit_log.records() if each.get("objectRef", {}).get("subresource") == "binding"]
+    asked = [record for record in audit_log.records() if record.get("objectRef", {}).get("subresource") == "binding"]
     own = [each for each in asked if each["objectRef"]["namespace"] == "default"]
     assert {each["user"]["username"] for each in own} == {ACCOUNT}
     assert all(each["userAgent"].startswith("kube-scheduler/") for each in own)
 
 
 def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: AuditLog) -> None:
-    asked = [each for each in audit_log.records() if each["user"]["username"] == ACCOUNT]
+    asked = [record for record in audit_log.records() if record["user"]["username"] == ACCOUNT]
     assert asked
     assert [each["requestURI"] for each in asked if each["responseStatus"]["code"] == 403] == []
 

@@ -141,8 +141,8 @@ class Api:
                 await self.client.request("POST", "/api/v1/namespaces/default/pods", body=pod)
 
         pods = [pod(f"{name}-{number}", **spec) for number in range(count)]
-        await asyncio.gather(*(create(each) for each in pods))
-        return [each["metadata"]["name"] for each in pods]
+        await asyncio.gather(*(create(pod) for pod in pods))
+        return [pod["metadata"]["name"] for pod in pods]
 
     async def pods(self) -> list[Object]:
         return await self._items("/api/v1/namespaces/default/pods")
@@ -151,7 +151,7 @@ class Api:
         return await self._items("/api/v1/nodes")
 
     async def bound(self) -> list[Object]:
-        return [each for each in await self.pods() if each["spec"].get("nodeName")]
+        return [pod for pod in await self.pods() if pod["spec"].get("nodeName")]
 
     async def events(self, pod_name: str, reason: str) -> list[Object]:
         items = await self._items("/apis/events.k8s.io/v1/namespaces/default/events")
@@ -197,7 +197,7 @@ class Api:
                     await asyncio.sleep(0.1)
                 return answer
         except TimeoutError:
-            waiting = [each["metadata"]["name"] for each in await self.pods() if not each["spec"].get("nodeName")]
+            waiting = [pod["metadata"]["name"] for pod in await self.pods() if not pod["spec"].get("nodeName")]
             raise AssertionError(f"not within {seconds} s; without a node: {waiting[:20]}") from None
 
     async def _items(self, path: str) -> list[Object]:

@@ -65,7 +65,7 @@ async def waits(there: Api, name: str, words: str) -> None:
 @asynccontextmanager
 async def priced(there: Api) -> AsyncIterator[tuple[str, str]]:
     """Two nodes of types with a price, small and huge, and a ConfigMap without prices; all is undone at the end."""
-    small, huge, *_ = [each["metadata"]["name"] for each in await there.nodes()]
+    small, huge, *_ = [node["metadata"]["name"] for node in await there.nodes()]
     metadata = {"metadata": {"name": NAMESPACE}}
     await there.client.request("POST", "/api/v1/namespaces", body={"apiVersion": "v1", "kind": "Namespace", **metadata})
     prices = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "node-prices"}}

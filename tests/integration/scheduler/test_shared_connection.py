@@ -60,8 +60,8 @@ async def test_what_is_asked_when_the_api_server_closes_the_connection_is_done_o
     async with api(audited.cluster) as there, forwarded(audited.cluster, tmp_path) as between:
         async with Client(credentials.load(str(tmp_path / "kubeconfig")), "tests") as client:
             path, pods = "/api/v1/namespaces/default/pods", [pod(f"once-{number}") for number in range(PODS)]
-            await asyncio.gather(*(client.request("POST", path, body=each) for each in pods))
-            names = [each["metadata"]["name"] for each in pods]
+            await asyncio.gather(*(client.request("POST", path, body=pod) for pod in pods))
+            names = [pod["metadata"]["name"] for pod in pods]
             await asyncio.gather(*(bind(client, name) for name in names))
             assert client._shared is not None  # nobody found out that the server does not speak HTTP/2
         assert len(between.lines) > 2

@@ -51,8 +51,8 @@ def _functions(file: Path) -> list[tuple[str, object]]:
 
 def _upstream(directory: str, name: str) -> str:
     """The name that a test of upstream's has in snake case; empty for a test of our own."""
-    upstreams = sorted((snake_case(each) for each in ROWS[directory]), key=len, reverse=True)
-    return next((each for each in upstreams if name.startswith(each)), "")
+    upstreams = sorted((snake_case(row) for row in ROWS[directory]), key=len, reverse=True)
+    return next((upstream for upstream in upstreams if name.startswith(upstream)), "")
 
 
 def rows_in(directory: str) -> Counter[str]:

@@ -140,7 +140,7 @@ class World:
 
     def has_condition(self, name: str, kind: str) -> bool:
         conditions = (self.pod(name) or {}).get("status", {}).get("conditions", ())
-        return any((each["type"], each["status"]) == (kind, "True") for each in conditions)
+        return any((condition["type"], condition["status"]) == (kind, "True") for condition in conditions)
 
     def is_leaving(self, name: str) -> bool:
         """Whether the pod is gone, or asked to go."""
@@ -210,11 +210,11 @@ class World:
         Pods do not back off.
         """
         async with self.assembled(*plugins, backs_off=False, **how) as made:
-            runs = (made.outbox.run(), *(each.run() for each in made.reflectors))
+            runs = (made.outbox.run(), *(reflector.run() for reflector in made.reflectors))
             tasks = [asyncio.create_task(run) for run in runs]
             try:
-                for each in made.reflectors:
-                    await each.synced.wait()
+                for reflector in made.reflectors:
+                    await reflector.synced.wait()
                 yield made
                 await made.underway.finish(PATIENCE.get())
             finally:
@@ -258,7 +258,7 @@ async def world(cluster: Cluster) -> AsyncIterator[World]:
         pods = WatchedObjects([Watch("v1", "Pod", namespace=namespace)], client, changes.tell)
         made = World(cluster, client, namespace, changes, pods)
         await made.create_namespace(namespace)
-        following = [asyncio.create_task(each.run()) for each in pods.reflectors]
+        following = [asyncio.create_task(reflector.run()) for reflector in pods.reflectors]
         try:
             yield made
         finally:

@@ -163,7 +163,7 @@ MUTATIONS: dict[Break, list[tuple[str, Case, str]]] = {
 }
 """What can be broken, in which plugins, and the row of a case that fails of it."""
 
-BROKEN = [(breaks, *each) for breaks, cases in MUTATIONS.items() for each in cases]
+BROKEN = [(breaks, *case) for breaks, cases in MUTATIONS.items() for case in cases]
 
 
 def row(test: Case, name: str) -> dict[str, Any]:

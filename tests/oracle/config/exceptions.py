@@ -81,4 +81,4 @@ EXCEPTIONS = (
 
 def exempt(ours: str, theirs: str) -> bool:
     """Whether our refusal without theirs, or theirs without ours, is meant; an empty text is no refusal."""
-    return any(re.search(each.ours, ours) or re.search(each.theirs, theirs) for each in EXCEPTIONS)
+    return any(re.search(exception.ours, ours) or re.search(exception.theirs, theirs) for exception in EXCEPTIONS)

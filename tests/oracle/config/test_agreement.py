@@ -108,8 +108,8 @@ def test_traps(minor: str) -> None:
 def test_every_exception_is_one() -> None:
     """One that no trap needs any more is a promise that nobody keeps."""
     said = "\n".join(judged(text, Target.parse(catalog.NEWEST_MINOR)).refusal for text in TRAPS)
-    for each in EXCEPTIONS:
-        assert each.theirs != NEVER or re.search(each.ours, said), each.what
+    for exception in EXCEPTIONS:
+        assert exception.theirs != NEVER or re.search(exception.ours, said), exception.what
 
 
 def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:
@@ -117,7 +117,7 @@ def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:
     rows = re.findall(
         r"^\| (.+?) \|.*\| (.+?) \|$", page.partition("## Documents")[2].partition("## ")[0], re.MULTILINE
     )
-    assert rows[1:] == [(each.what, each.why) for each in EXCEPTIONS]
+    assert rows[1:] == [(exception.what, exception.why) for exception in EXCEPTIONS]
 
 
 @pytest.mark.timeout(1800)

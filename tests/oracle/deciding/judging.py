@@ -39,7 +39,7 @@ class Judge:
                 written = self.theirs.offer(pod)
                 theirs = self.theirs.decision(written)
                 ours, explanation = self.ours.decide(written)
-                found += [f"{theirs.pod}: {each}" for each in differences(theirs, ours)]
+                found += [f"{theirs.pod}: {difference}" for difference in differences(theirs, ours)]
                 self.decisions.append(theirs)
                 self.tally.note(theirs, explanation)
                 if self._is_unsettled():

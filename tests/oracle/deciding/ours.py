@@ -140,7 +140,7 @@ class Ours:
             message=outcome.message,
             note=shortened(outcome.message),
             nominated=_nominated(outcome.pod, outcome.nomination),
-            victims={each.node: keys(each.victims) for each in self._candidates},
+            victims={candidate.node: keys(candidate.victims) for candidate in self._candidates},
             best_candidates=best_of(self._candidates),
         )
 
@@ -189,4 +189,6 @@ def best_of(candidates: Sequence[Candidate]) -> frozenset[str]:
     clock = Clock()
     chosen = best(candidates, clock)
     worth = chosen.cost, clock.earliest_start(chosen)
-    return frozenset(each.node for each in candidates if (each.cost, clock.earliest_start(each)) == worth)
+    return frozenset(
+        candidate.node for candidate in candidates if (candidate.cost, clock.earliest_start(candidate)) == worth
+    )

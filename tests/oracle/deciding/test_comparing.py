@@ -71,7 +71,7 @@ def test_no_difference(theirs: Decision, ours: Decision) -> None:
     ],
 )
 def test_a_difference(theirs: Decision, ours: Decision, said: str) -> None:
-    assert any(each.startswith(said) for each in differences(theirs, ours))
+    assert any(difference.startswith(said) for difference in differences(theirs, ours))
 
 
 def test_plugins_that_a_run_never_tried_are_told() -> None:

@@ -131,7 +131,7 @@ def test_every_reason_is_met(judge: Judge) -> None:
     assert judge.tally.unseen(expected) == []
 
 
-@pytest.mark.parametrize("exempt", EXCEPTIONS, ids=[each.make.__name__ for each in EXCEPTIONS])
+@pytest.mark.parametrize("exempt", EXCEPTIONS, ids=[exception.make.__name__ for exception in EXCEPTIONS])
 def test_every_exception_is_one(judge: Judge, exempt: Exempt) -> None:
     assert judge.differences(exempt.make())
 
@@ -187,4 +187,4 @@ def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:
     page = Path("docs/compared.md").read_text()
     table = page.partition("## Decisions")[2].partition("## ")[0]
     rows = re.findall(r"^\| (.+?) \|.*\| (.+?) \|$", table, re.MULTILINE)
-    assert rows[1:] == [(each.what, each.why) for each in EXCEPTIONS]
+    assert rows[1:] == [(exception.what, exception.why) for exception in EXCEPTIONS]

@@ -141,7 +141,7 @@ class Theirs:
         notes: list[str] = []
 
         def of_this_attempt(events: dict[str, Object]) -> bool:
-            about = [each for each in events.values() if each["regarding"].get("uid") == uid]
+            about = [event for event in events.values() if event["regarding"].get("uid") == uid]
             notes[:] = [each["note"] for each in about if each["reason"] == "FailedScheduling"]
             return shortened(message) in notes
 
@@ -194,7 +194,7 @@ def _decided(pod: Object) -> Object | None:
 
 def _condition(pod: Object) -> Object:
     conditions = pod["status"].get("conditions", ())
-    return next((each for each in conditions if each["type"] == "PodScheduled"), {"status": "Unknown"})
+    return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {"status": "Unknown"})
 
 
 def _has_ended(pod: Object) -> bool:

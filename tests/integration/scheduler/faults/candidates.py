@@ -67,8 +67,8 @@ async def candidate(cluster: Cluster, directory: Path, config: Mapping[str, Any]
 
 async def leader_of(there: Api, others: list[Candidate], seconds: float = 60) -> Candidate:
     """The one of these that leads and knows the cluster, as soon as there is one."""
-    await there.until(lambda: any(each.process.is_scheduling for each in others), seconds)
-    return next(each for each in others if each.process.is_scheduling)
+    await there.until(lambda: any(other.process.is_scheduling for other in others), seconds)
+    return next(other for other in others if other.process.is_scheduling)
 
 
 def out_of_turn(all_of_them: list[Candidate]) -> list[str]:

@@ -50,13 +50,13 @@ async def test_leaders_that_are_frozen_and_killed_in_the_middle_of_many_pods_bin
     config = document(leaderElection=calm_election(lease_of(tmp_path))) if FULL else document(lease_of(tmp_path))
     async with api(crowded, tidy=not FULL) as there, candidates(there, tmp_path, 3, config) as three:
         frozen = await leader_of(there, three)
-        others = [each for each in three if each is not frozen]
-        for each in others:
-            each.proxy.rules.insert(0, in_the_middle(each, signal.SIGKILL))
+        others = [candidate for candidate in three if candidate is not frozen]
+        for other in others:
+            other.proxy.rules.insert(0, in_the_middle(other, signal.SIGKILL))
         frozen.proxy.rules.insert(0, in_the_middle(frozen, signal.SIGSTOP))
         creating = asyncio.create_task(there.create_pods(PODS))
         killed = await leader_of(there, others)
-        last = next(each for each in others if each is not killed)
+        last = next(other for other in others if other is not killed)
         last.proxy.rules.pop(0)
         await asyncio.to_thread(killed.process.process.wait, 60)
         await leader_of(there, [last])
@@ -69,7 +69,7 @@ async def test_leaders_that_are_frozen_and_killed_in_the_middle_of_many_pods_bin
         assert frozen.led_until is not None
         assert killed.leads_since is not None
         assert frozen.led_until < killed.leads_since
-        assert all(each.proxy.arrivals for each in three)
+        assert all(candidate.proxy.arrivals for candidate in three)
 
 
 def released(into: list[float]) -> Act:
@@ -95,7 +95,7 @@ async def test_a_leader_that_is_told_to_end_finishes_its_bindings_and_another_le
     config, ends = document(leaderElection=calm_election(lease_of(tmp_path))), list[float]()
     async with api(cluster) as there, candidates(there, tmp_path, 2, config, bind_seconds=0.5) as both:
         leader = await leader_of(there, both)
-        standby = next(each for each in both if each is not leader)
+        standby = next(candidate for candidate in both if candidate is not leader)
         assert standby.process.get("/readyz") == "ok"
         assert [each.process.metric("leader_election_master_status") for each in (leader, standby)] == [1, 0]
         told = at(60, is_binding, lambda: leader.process.process.send_signal(signal.SIGTERM))

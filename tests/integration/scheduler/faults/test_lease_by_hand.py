@@ -40,7 +40,7 @@ async def test_whatever_is_done_to_a_lease_by_hand_only_one_binds(cluster: Clust
 
     async with api(cluster) as there, candidates(there, tmp_path, 2, document(lease), bind_seconds=1) as both:
         leader = await leader_of(there, both)
-        standby = next(each for each in both if each is not leader)
+        standby = next(candidate for candidate in both if candidate is not leader)
         identity = await holder(there, lease)
         creating = asyncio.create_task(there.create_pods(PODS))
         await there.until(lambda: leader.proxy.arrivals, 30)

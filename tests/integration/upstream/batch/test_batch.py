@@ -61,7 +61,7 @@ class Coming:
 
     def pod(self, name: str, scheduler_name: str) -> Object:
         count = len(self.prefers)
-        terms = [{"weight": count - place, "preference": named(each)} for place, each in enumerate(self.prefers)]
+        terms = [{"weight": count - place, "preference": named(prefer)} for place, prefer in enumerate(self.prefers)]
         affinity = {"affinity": {"nodeAffinity": {PREFERRED: terms}}} if terms else {}
         asked = {"cpu": "10", "memory": "4Mi"}
         return pod(name, asked, nodeSelector=self.selects, schedulerName=scheduler_name, **affinity)

@@ -21,7 +21,7 @@ AWAY_FROM_ANTIVIRUS = apart(term("node", "service in (antivirusscan, value2)"))
 
 
 def incoming(labels: dict[str, str], *affinities: Object, memory: str = "", **spec: Any) -> Object:
-    affinity = {key: value for each in affinities for key, value in each.items()}
+    affinity = {key: value for affinity in affinities for key, value in affinity.items()}
     return pod("fakename", {"memory": memory} if memory else {}, labels=labels, affinity=affinity, **spec)
 
 

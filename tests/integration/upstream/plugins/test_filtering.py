@@ -71,7 +71,7 @@ async def test_post_filter_plugin(
                 await there.scheduled("test-pod")
         asked_of = [each.calls.rows for each in chosen]
         assert asked_of == ([max(filtered, asked_of[0]), 0] if reject else [filtered, count])
-        assert sum(len(each.calls) for each in ones) == asked
+        assert sum(len(one.calls) for one in ones) == asked
 
 
 @pytest.mark.parametrize("fail", [pytest.param(True, id="fail"), pytest.param(False, id="do-not-fail")])

@@ -47,7 +47,7 @@ async def test_un_reserve_reserve_plugins(server: Cluster, failing: list[bool], 
                 await there.failed("test-pod")
             else:
                 await there.scheduled("test-pod")
-        assert [each.calls.made.count("reserve") for each in plugins] == [1] * called + [0] * (3 - called)
+        assert [plugin.calls.made.count("reserve") for plugin in plugins] == [1] * called + [0] * (3 - called)
         assert there.log == (["reserve-2", "reserve-1", "reserve-0"] if any(failing) else [])
 
 

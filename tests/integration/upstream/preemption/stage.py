@@ -28,14 +28,14 @@ class Stage:
     """What the preemptions of each preemptor wait for."""
 
     def entry(self, name: str) -> QueuedPod | None:
-        return next((each for each in self.process.queue.entries() if each.pod.name == name), None)
+        return next((entry for entry in self.process.queue.entries() if entry.pod.name == name), None)
 
     def place(self, name: str) -> QueuePlace | None:
         entry = self.entry(name)
         return entry.place if entry else None
 
     def is_next(self, name: str) -> bool:
-        active = [each for each in self.process.queue.entries() if each.place is QueuePlace.ACTIVE]
+        active = [entry for entry in self.process.queue.entries() if entry.place is QueuePlace.ACTIVE]
         first = min(active, key=lambda entry: entry.key, default=None)
         return first is not None and bool(first.pod.name == name)
 
@@ -59,9 +59,9 @@ def creates(*pods: Object) -> Step:
     """The scheduler knows each before the next is made, so that they wait in this order."""
 
     async def step(stage: Stage) -> None:
-        for each in pods:
-            await stage.there.create_pod(each)
-            await stage.there.until(lambda name=each["metadata"]["name"]: name in stage.known)  # type: ignore[misc]
+        for pod in pods:
+            await stage.there.create_pod(pod)
+            await stage.there.until(lambda name=pod["metadata"]["name"]: name in stage.known)  # type: ignore[misc]
 
     return step
 

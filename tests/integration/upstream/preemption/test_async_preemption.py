@@ -71,14 +71,14 @@ class NeverWakes(Told):
     events: ClassVar[tuple[ClusterEvent, ...]] = DELETED
 
     def filter(self, pod: Any, nodes: Any, state: Any) -> Iterable[Reject]:
-        if any(BLOCKING in each for each in self.on_nodes(nodes)):
+        if any(BLOCKING in node for node in self.on_nodes(nodes)):
             yield Reject(True, "node has a blocking pod")
 
     def filter_row(self, pod: Any, nodes: Any, state: Any, row: int) -> Iterable[Reject]:
         return self.filter(pod, nodes, state)
 
     def on_nodes(self, nodes: Any) -> Iterable[str]:
-        return (each.name for row in range(len(nodes)) for each in nodes.pods(row))
+        return (pod.name for row in range(len(nodes)) for pod in nodes.pods(row))
 
     def hint(self, event: Event, pod: Any) -> Answer:
         return SKIP

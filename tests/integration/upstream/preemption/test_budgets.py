@@ -90,7 +90,7 @@ async def test_pdb_in_preemption(
     preempted: list[str],
 ) -> None:
     async with world(server) as there:
-        await there.create_nodes(*(small_node(name) for name in {each["spec"]["nodeName"] for each in others}))
+        await there.create_nodes(*(small_node(name) for name in {other["spec"]["nodeName"] for other in others}))
         await there.create_pods(*others)
         where = f"/apis/policy/v1/namespaces/{there.namespace}/poddisruptionbudgets"
         for each in budgets:
@@ -100,5 +100,5 @@ async def test_pdb_in_preemption(
             await there.create_pod(preemptor)
             await are_preempted(there, *preempted)
             await there.until(lambda: there.nominated("preemptor-pod"))
-            left = {each["metadata"]["name"] for each in others} - set(preempted)
+            left = {other["metadata"]["name"] for other in others} - set(preempted)
             assert not any(there.is_leaving(name) for name in left)

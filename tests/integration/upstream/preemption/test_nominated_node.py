@@ -109,12 +109,12 @@ async def test_nominated_node(
         async with there.scheduling(*plugins, feature_gates=gates):
             for pods, check in batches:
                 await there.create_pods(*pods)
-                for each in pods:
-                    await check(there, each["metadata"]["name"])
+                for pod in pods:
+                    await check(there, pod["metadata"]["name"])
             if node_goes:
                 await there.delete(f"{NODES}/fake-node")
-            for each in batches[0][0]:
-                await there.delete(there.path(each["metadata"]["name"]))
+            for batch in batches[0][0]:
+                await there.delete(there.path(batch["metadata"]["name"]))
             await there.until(lambda: there.nominated("medium") == "")
 
 

@@ -99,14 +99,14 @@ async def test_preemption(
         plugin = there.plugin(Tokens, **told)
         await there.create_nodes(small_node(node="node1"))
         async with there.scheduling(plugin, feature_gates=gates):
-            for each in others:
-                await there.create_pod(each)
-                await there.scheduled(each["metadata"]["name"])
+            for other in others:
+                await there.create_pod(other)
+                await there.scheduled(other["metadata"]["name"])
             await there.create_pod(preemptor)
             await there.unschedulable("preemptor-pod")
             await are_preempted(there, *preempted)
             await there.until(lambda: there.nominated("preemptor-pod") == ("node1" if preempted else ""))
-            left = {each["metadata"]["name"] for each in others} - set(preempted)
+            left = {other["metadata"]["name"] for other in others} - set(preempted)
             assert not any(there.is_leaving(name) for name in left)
 
 

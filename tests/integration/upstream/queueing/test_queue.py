@@ -171,7 +171,7 @@ class Holds(fakes.Permit):
         return QUEUE
 
     def held(self, name: str) -> Any:
-        return next((each for each in self.handle.waiting_pods() if each.pod.name == name), None)
+        return next((pod for pod in self.handle.waiting_pods() if pod.pod.name == name), None)
 
 
 async def test_requeue_by_permit_rejection(server: Cluster) -> None:

@@ -53,7 +53,7 @@ async def reporters(there: World, count: int) -> dict[str, str]:
     """Who says that it has bound which pod, once so many were bound."""
     watch = Watch("events.k8s.io/v1", "Event", namespace=there.namespace)
     events = WatchedObjects([watch], there.client, there.changes.tell)
-    following = [asyncio.create_task(each.run()) for each in events.reflectors]
+    following = [asyncio.create_task(reflector.run()) for reflector in events.reflectors]
 
     def found() -> dict[str, str]:
         said = (each for each in events.list(watch) if each["reason"] == "Scheduled")

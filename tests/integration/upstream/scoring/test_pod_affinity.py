@@ -26,7 +26,7 @@ def domains(count: int, *values: int) -> list[Object]:
 
 def on_each(*bars: str) -> list[Object]:
     labels = [{"foo": "", "bar": bar} for bar in bars]
-    return [pod(f"pod{n}", labels=each, nodeName=f"node{n}") for n, each in enumerate(labels, start=1)]
+    return [pod(f"pod{n}", labels=label, nodeName=f"node{n}") for n, label in enumerate(labels, start=1)]
 
 
 TWELVE = domains(12, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4)
@@ -73,7 +73,7 @@ async def test_pod_affinity_scoring(
         if elsewhere:
             await there.create_namespace(f"{there.namespace}-others", team="team1")
         where = {"namespace": there.others[-1]}
-        await there.create_pods(*({**each, "metadata": {**each["metadata"], **where}} for each in others))
+        await there.create_pods(*({**other, "metadata": {**other["metadata"], **where}} for other in others))
         async with there.scheduling(profiles=[profile_scoring_by("InterPodAffinity", "InterPodAffinity")]):
             await there.create_pod(pod("incoming", labels=FOO_A, affinity=affinity))
             assert await there.scheduled("incoming") in {f"node{number}" for number in expected}

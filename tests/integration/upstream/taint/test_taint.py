@@ -59,7 +59,7 @@ def is_tainted(process: Scheduler, wanted: Collection[Object]) -> bool:
     """Whether the scheduler sees exactly these taints on the node."""
     seen = process.nodes.objects.get(NODE)
     expected = {(each["key"], each["value"], each["effect"]) for each in wanted}
-    return seen is not None and {(each.key, each.value, each.effect) for each in seen.spec.taints} == expected
+    return seen is not None and {(taint.key, taint.value, taint.effect) for taint in seen.spec.taints} == expected
 
 
 async def judges(
@@ -77,12 +77,12 @@ async def judges(
 
 def of(*conditions: str) -> list[Object]:
     """The taints that are made of conditions."""
-    return [taint(f"node.kubernetes.io/{each}", "") for each in conditions]
+    return [taint(f"node.kubernetes.io/{condition}", "") for condition in conditions]
 
 
 def to(*conditions: str) -> list[Object]:
     """Tolerations of them."""
-    return [tolerates(f"node.kubernetes.io/{each}", "", "Exists") for each in conditions]
+    return [tolerates(f"node.kubernetes.io/{condition}", "", "Exists") for condition in conditions]
 
 
 NOBODY: list[Judged] = [(BEST_EFFORT, [], False), (BURSTABLE, [], False), (GUARANTEED, [], False)]

@@ -67,7 +67,7 @@ def cluster(random: Random, theme: Theme, profiles: Sequence[str], target: Targe
         theme = replace(theme, comparing=40)
     made = Cluster(theme.name)
     made.nodes = [node(dice, theme, number) for number in range(dice.number(2, 9))]
-    names = [each["metadata"]["name"] for each in made.nodes]
+    names = [node["metadata"]["name"] for node in made.nodes]
     count = dice.number(3 * len(names), 5 * len(names)) if theme.full else dice.number(0, 2 * len(names))
     made.pods = _settled([running(dice, theme, number, dice.pick(names)) for number in range(count)])
     made.others = _others(dice, theme)

@@ -64,7 +64,7 @@ def _init(dice: Dice, theme: Theme, number: int) -> Object:
 
 def resized(dice: Dice, spec: Object) -> Object:
     """The status of a pod that is resized in place: it has or was given more or less than its spec says."""
-    status: Object = {"containerStatuses": [_resized(dice, each) for each in spec["containers"]]}
+    status: Object = {"containerStatuses": [_resized(dice, container) for container in spec["containers"]]}
     if dice.chance(30):
         reason = dice.pick(("Infeasible", "Deferred"))
         status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
