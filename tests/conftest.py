@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings and hooks of all tests."""
 
 import logging
 import signal

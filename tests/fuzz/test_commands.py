@@ -1,4 +1,4 @@
-"""Whatever comes in, a command ends with 0, 1 or 2, and a refusal names its place."""
+"""Odd inputs: a command ends with 0, 1 or 2, and a refusal names its place."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the demo shows of a moment."""
+"""The demo's display of one moment."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an API server writes down of the requests that it gets."""
+"""Audit log of an API server, read as a list of requests."""
 
 from __future__ import annotations
 

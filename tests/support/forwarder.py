@@ -1,4 +1,4 @@
-"""What lies between two ends of a connection: passes bytes on, and can cut connections or swallow what they carry."""
+"""Forwarder between two ends of a connection, which can cut connections or swallow bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user lives through, told once and run wherever a ``world`` is: on process nodes and on kind."""
+"""User stories, written once and run in any ``world``: on process nodes and on kind."""
 
 import json
 

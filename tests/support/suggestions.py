@@ -1,4 +1,4 @@
-"""What the linter suggests, done: the hand of a reader who writes what a finding says and nothing else.
+"""Suggestions of the linter, applied as a reader would who writes what a finding says and nothing else.
 
 A suggestion is one way or several, ``…, or …``. A way is made of removals and of YAML, joined by ``and``:
 

@@ -1,4 +1,4 @@
-"""What holds for the tree itself."""
+"""Properties of the tree itself."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What a real API server makes of the CRDs: what it takes, what it refuses, and with which words."""
+"""The CRDs on a real API server: accepted and refused objects, with the messages."""
 
 import asyncio
 from collections.abc import Iterator

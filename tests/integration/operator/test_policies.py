@@ -1,4 +1,4 @@
-"""What the chart's admission policies forbid, tried with the accounts they speak of."""
+"""The chart's admission policies, tried with the accounts that they restrict."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What keeps a profile from running, and how its author is told, on a real API server."""
+"""Profiles that cannot run, and the status that their author reads, on a real API server."""
 
 import json
 from collections.abc import Iterator

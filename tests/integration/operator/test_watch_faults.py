@@ -1,4 +1,4 @@
-"""Whatever comes between the operator's watches and the API server: it says so, lives on, and misses nothing."""
+"""Faults between the operator's watches and the API server: reported, survived, and nothing missed."""
 
 import json
 import re

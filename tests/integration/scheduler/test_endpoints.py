@@ -1,4 +1,4 @@
-"""What a scheduler tells over HTTPS, beside what the real kube-scheduler tells of the same pods."""
+"""HTTPS endpoints of a scheduler, compared with those of the real kube-scheduler for the same pods."""
 
 from __future__ import annotations
 

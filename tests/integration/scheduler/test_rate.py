@@ -1,4 +1,4 @@
-"""How fast pods get their nodes on this machine. Printed, not asserted: it depends on what else runs here."""
+"""Rate at which pods are bound on this machine. Printed, not asserted: it depends on what else runs here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user of the scheduler sees on a real API server."""
+"""Scheduling on a real API server, as a user sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests here re-create which of upstream's, and with how many rows."""
+"""Count of upstream's tests that are re-created here, with the number of their rows."""
 
 from __future__ import annotations
 

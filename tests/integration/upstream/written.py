@@ -1,4 +1,4 @@
-"""What pods ask for, written as kubectl writes selectors: ``app in (a, b), !canary``."""
+"""Requirements of pods, written as kubectl writes selectors: ``app in (a, b), !canary``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a document is deliberately judged otherwise than by kube-scheduler. Anything else is a mistake of ours."""
+"""Documents that are deliberately judged otherwise than by kube-scheduler. Anything else is a mistake of ours."""
 
 from __future__ import annotations
 

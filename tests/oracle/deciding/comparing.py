@@ -1,4 +1,4 @@
-"""Where two decisions on the same pod differ."""
+"""Comparison of two decisions about the same pod."""
 
 from __future__ import annotations
 

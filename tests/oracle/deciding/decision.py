@@ -1,4 +1,4 @@
-"""What a scheduler decided about one pod, and why: the form in which the two are compared."""
+"""A scheduler's decision about one pod with its reasons, in the form in which two are compared."""
 
 from __future__ import annotations
 

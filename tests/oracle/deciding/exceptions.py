@@ -1,4 +1,4 @@
-"""Where a decision is deliberately another one than kube-scheduler's. Anything else is a mistake of ours."""
+"""Decisions that deliberately differ from kube-scheduler's. Anything else is a mistake of ours."""
 
 from __future__ import annotations
 

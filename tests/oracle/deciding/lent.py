@@ -1,4 +1,4 @@
-"""What plugins are lent while they decide about clusters of another scheduler: the objects, and nothing that acts."""
+"""Services for plugins that decide about clusters of another scheduler: the objects, and nothing that acts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a pod can be left without a node, as kube-scheduler words it: each of these has to be met by a full run."""
+"""Reasons of kube-scheduler for leaving a pod without a node: a full run has to meet each of them."""
 
 from __future__ import annotations
 

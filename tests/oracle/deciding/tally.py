@@ -1,4 +1,4 @@
-"""What the clusters of a run made the plugins do, so that it shows when one of them was never tried."""
+"""Tally of what the clusters of a run made the plugins do: it shows when one of them was never tried."""
 
 from __future__ import annotations
 

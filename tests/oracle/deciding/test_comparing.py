@@ -1,4 +1,4 @@
-"""What the comparison calls a difference and what it leaves alone, and what is told of a run."""
+"""The comparison of decisions: differences, tolerated deviations, and the report of a run."""
 
 from __future__ import annotations
 

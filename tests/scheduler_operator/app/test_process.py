@@ -1,4 +1,4 @@
-"""What the operator does around its work."""
+"""The operator's process beside its reconciles."""
 
 from __future__ import annotations
 

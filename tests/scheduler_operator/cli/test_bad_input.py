@@ -1,4 +1,4 @@
-"""What is no input: told in a sentence with its place, for every command that reads files, and nothing is written."""
+"""Unreadable input: refused in a sentence with its place by every command, and nothing is written."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where the API server is, and tokens that change while the process runs."""
+"""Credentials: the API server's address, and tokens that change while the process runs."""
 
 import base64
 import json

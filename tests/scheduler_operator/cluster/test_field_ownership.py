@@ -1,4 +1,4 @@
-"""Who else wrote to an object, and what we make of it."""
+"""Fields that others wrote to a generated object, and how they are adopted."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What should exist for a profile."""
+"""The objects that should exist for a profile."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What kopf gets to hear of the API server's answers, and what is said of them."""
+"""Answers of the API server as kopf receives them, and what is logged about them."""
 
 import time
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What is said of interrupted watches."""
+"""Log lines about interrupted watches."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What is imported and rendered means what it meant."""
+"""Imported and rendered documents have the meaning of their source."""
 
 import json
 from typing import Any

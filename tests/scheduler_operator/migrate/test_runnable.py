@@ -1,4 +1,4 @@
-"""What is imported can be run: nothing in it is an error to the linter, and the real kube-scheduler takes it."""
+"""Imported profiles can run: the linter finds no error, and the real kube-scheduler accepts the document."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which refusals of the API server somebody has to do something about."""
+"""Refusals of the API server that somebody has to act upon."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which turn of a status is worth an Event."""
+"""Changes of a status that are worth an Event."""
 
 from typing import Any
 

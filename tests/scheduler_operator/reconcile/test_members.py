@@ -1,4 +1,4 @@
-"""What the processes of a profile say of the document that they go by."""
+"""Load reports of a profile's processes."""
 
 from typing import Any
 

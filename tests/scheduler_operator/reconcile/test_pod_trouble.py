@@ -1,4 +1,4 @@
-"""Why pods do not run, as it stands in their status."""
+"""Reasons why pods do not run, from their status."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a profile's author reads."""
+"""Statuses of profiles, as their author reads them."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What only a SchedulerProfile can be told."""
+"""Findings that only a SchedulerProfile can have, and those that its author allows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a profile differs from the default one, in a line."""
+"""One-line summary of a profile's difference from the default."""
 
 from typing import Any
 

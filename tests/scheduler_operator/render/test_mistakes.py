@@ -1,4 +1,4 @@
-"""What a profile's author has to change, all of it at once, at the path where it was written."""
+"""Mistakes in profiles: all reported at once, at the paths where they were written."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is said of the class of a plugin that declares what is none, or spells a hook in another way."""
+"""Flaws of plugin classes: declarations that are none, and misspelt hooks."""
 
 from __future__ import annotations
 

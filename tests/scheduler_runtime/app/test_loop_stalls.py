@@ -1,4 +1,4 @@
-"""Who holds up the event loop is named, when it goes on; whose process was stopped is not."""
+"""Loop stalls: the culprit is named once the loop goes on; a process that was stopped has none."""
 
 from __future__ import annotations
 

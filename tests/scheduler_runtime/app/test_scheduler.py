@@ -1,4 +1,4 @@
-"""How a process waits for several things at once."""
+"""Waiting for the first of several things."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile means: upstream's cases of merging and expanding, under upstream's names where it has them."""
+"""Expansion of profiles: upstream's cases of merging and expanding, under upstream's names where it has them."""
 
 from __future__ import annotations
 

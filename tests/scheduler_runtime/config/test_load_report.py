@@ -1,4 +1,4 @@
-"""What a scheduler says of its document is what the operator reads."""
+"""Load reports: the operator reads what a scheduler wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a plugin runs: what is said agrees with what runs."""
+"""Reasons why plugins run agree with the plugins that run."""
 
 import json
 from collections.abc import Mapping

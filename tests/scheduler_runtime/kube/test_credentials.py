@@ -1,4 +1,4 @@
-"""Where credentials come from, what is read again, and what is said when they are no use."""
+"""Credentials: their sources, what is read again, and the messages when they cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which frameworks stay when a document changes, and which are first anew."""
+"""Frameworks that stay when a document changes, and those that are built anew."""
 
 from __future__ import annotations
 

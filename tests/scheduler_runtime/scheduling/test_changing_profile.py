@@ -1,4 +1,4 @@
-"""What becomes of pods on their way when their profile gets other plugins."""
+"""Pods on their way to a node when their profile gets other plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the things that plugins ask for differ between two versions of a node or a pod."""
+"""Actions by which two versions of a node or a pod differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change in the cluster does to the cache and to the pods that wait."""
+"""Effects of cluster changes on the cache and on waiting pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted of pods on their way, and of the room that is made for others, with upstream's words for the ends."""
+"""Metrics of pods on their way and of preemption, with upstream's words for the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod on its way to a node waits for is told to whoever asks, and why it was sent back."""
+"""Progress of a pod on its way to a node, and the reason why it was sent back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins watch is there for them to read, and wakes the pods that wait for it."""
+"""Objects that plugins watch: readable by them, and waking the pods that wait for a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the tests under faults is run: ``FAULTS_FULL=1`` has thousands of pods, and faults that last."""
+"""Size of the tests under faults: ``FAULTS_FULL=1`` has thousands of pods, and faults that last."""
 
 import os
 

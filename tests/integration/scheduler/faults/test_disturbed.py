@@ -1,4 +1,4 @@
-"""Whatever comes between scheduler and API server: every pod is bound, once, and no node is overcommitted."""
+"""Faults between scheduler and API server: every pod is bound once, and no node is overcommitted."""
 
 from __future__ import annotations
 

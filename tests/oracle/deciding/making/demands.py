@@ -1,4 +1,4 @@
-"""What made-up pods ask of their node's resources."""
+"""Resource requests of generated pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a made-up cluster is about: how likely each thing is in it, in per cent."""
+"""Themes of generated clusters: the likelihood of each feature, in per cent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What made-up clusters are made of: few words, so that things meet."""
+"""Vocabulary of generated clusters: few words, so that labels and selectors meet."""
 
 from __future__ import annotations
 

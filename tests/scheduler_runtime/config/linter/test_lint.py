@@ -1,4 +1,4 @@
-"""What holds of every finding, whichever its code."""
+"""Properties of every finding, whatever its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which terms some node can match, judged by trying every value that could matter."""
+"""Selector terms that some node can match, judged by trying every value that could matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the linter says of half a plugin, put to the test: the real kube-scheduler with half of each, and a pod."""
+"""The finding about half a plugin, put to the test: the real kube-scheduler with half of each, and a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes with a plugin that is taken away, and names that name nothing."""
+"""Findings about removed default plugins, and about names that name nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever does what a finding says is rid of it, whatever the cause was, and has no error more than before."""
+"""Suggestions of findings: following one removes the finding, and adds no error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How requests are written. That HTTP/2 reads the same out of them is tested with its other requests."""
+"""Encoding of requests. That HTTP/2 decodes to the same is tested with its other requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes while the event loop stands still is in time, whichever of timers and sockets the loop looks at first."""
+"""Data that arrives while the event loop is stuck is in time, whichever of timers and sockets the loop runs first."""
 
 from __future__ import annotations
 

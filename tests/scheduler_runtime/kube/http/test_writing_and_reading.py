@@ -1,4 +1,4 @@
-"""What is written leaves at once, and what is read comes whole and takes the memory that it needs, over TLS, too."""
+"""Writes leave at once; reads are complete and take only the memory that they need, over TLS, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back: every way in which a server may write an answer."""
+"""Responses, in every form that a server may send."""
 
 from __future__ import annotations
 

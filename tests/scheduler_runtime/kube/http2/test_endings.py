@@ -1,4 +1,4 @@
-"""How requests end other than by an answer, and what that does to the others and to the connection."""
+"""Requests that end other than by a response, and the effect on the others and on the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent: how requests are written, and that those of one turn go out together."""
+"""Requests on the wire, and that those of one turn of the event loop are sent together."""
 
 from __future__ import annotations
 

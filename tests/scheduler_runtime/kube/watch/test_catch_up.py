@@ -1,4 +1,4 @@
-"""Who has to know what was written before learns it from the watch, and from a list of versions alone."""
+"""Catching up: changes before some instant are learned from the watch, and from a list of versions alone."""
 
 from __future__ import annotations
 

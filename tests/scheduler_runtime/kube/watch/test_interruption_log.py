@@ -1,4 +1,4 @@
-"""What an operator reads of watches that are interrupted: one line of what concerns all, and one when it is over."""
+"""Log lines about interrupted watches: one for what concerns all, and one when it is over."""
 
 from __future__ import annotations
 

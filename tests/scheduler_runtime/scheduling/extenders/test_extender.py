@@ -1,4 +1,4 @@
-"""Whom a pod may preempt, as far as extenders are concerned."""
+"""Victims of a preemption, as far as extenders have a say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What upstream calls the things that happen."""
+"""Upstream's names of cluster events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted can be read at any moment, by another thread too."""
+"""Metrics can be read at any moment, by another thread too."""
 
 from __future__ import annotations
 

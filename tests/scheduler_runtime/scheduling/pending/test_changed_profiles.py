@@ -1,4 +1,4 @@
-"""What becomes of waiting pods when the plugins of their profile change; time is a number that the test chooses."""
+"""Waiting pods when the plugins of their profile change; time is a number that the test chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, no pod is lost, and none waits that could be placed."""
+"""Sequences of any events: no pod is lost, and none waits that could be placed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a backoff ends, and in which order pods leave it: the cases of kube-scheduler's tests, by name."""
+"""Ends of backoffs and the order in which pods leave them: the cases of kube-scheduler's tests, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pod waits, what wakes it, and when; the time is a number that the test chooses."""
+"""Places of waiting pods, and the events and times that wake them; time is a number that the test chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a pod comes to wait where it does, in upstream's words: what queue_incoming_pods_total counts."""
+"""Reasons for queueing, in upstream's words: the labels of queue_incoming_pods_total."""
 
 from __future__ import annotations
 

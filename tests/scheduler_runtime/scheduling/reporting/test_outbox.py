@@ -1,4 +1,4 @@
-"""What is told and nobody waits for: in order, the newest last, and nothing after it was silenced."""
+"""Messages that nobody waits for: in order, the newest last, and none after a drop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told to the API server about pods: the words, the shape, and never more than needed."""
+"""Events about pods: their words, their shape, and never more than needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event, or a change of the pod, does to one that waits: Test_isPodWorthRequeuing, TestPriorityQueue_Update."""
+"""Effects of events and pod updates on waiting pods: Test_isPodWorthRequeuing, TestPriorityQueue_Update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is next: TestRecentlyTriedPodsGoBack, TestHighPriority…, TestBackOffFlow, TestPodTimestamp."""
+"""Order of the queue: TestRecentlyTriedPodsGoBack, TestHighPriority…, TestBackOffFlow, TestPodTimestamp."""
 
 from __future__ import annotations
 
