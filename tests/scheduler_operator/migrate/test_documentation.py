@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler_operator.migrate import Imported, import_all
+from scheduler_operator.migrate import Imported, import_documents
 from scheduler_operator.migrate.api_versions import VERSIONS
 from scheduler_operator.migrate.flags import CARRIED, EXPLAINED
-from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
+from scheduler_operator.migrate.policy_tables import PREDICATES, PRIORITIES
 from scheduler_operator.migrate.removed_plugins import STRATEGIES
 from scheduler_runtime.catalog import REMOVED_PLUGINS
 
@@ -64,7 +64,7 @@ def test_every_flag_that_is_carried_over_is_named() -> None:
 
 @pytest.mark.parametrize(("given", "objects", "remarks"), EXAMPLES)
 def test_an_example_gives_what_the_page_shows(given: str, objects: str, remarks: str) -> None:
-    found = import_all(list(yaml.safe_load_all(given)))
+    found = import_documents(list(yaml.safe_load_all(given)))
     assert isinstance(found, Imported), str(found)
     assert list(found.objects) == list(yaml.safe_load_all(objects))
     assert [str(remark) for remark in found.remarks] == remarks.splitlines()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.migrate.api_versions import VERSIONS
-from tests.scheduler_operator.migrate.said import document, one_profile, outcome, profiles, refusals, remarks, spec
+from tests.scheduler_operator.migrate.results import document, one_profile, outcome, profiles, refusals, remarks, spec
 
 
 def test_a_document_that_asks_for_nothing_becomes_a_profile_that_asks_for_nothing() -> None:

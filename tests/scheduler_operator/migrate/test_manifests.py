@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.migrate.flags import CARRIED, EXPLAINED
-from tests.scheduler_operator.migrate.said import (
+from tests.scheduler_operator.migrate.results import (
     document,
     one_profile,
     outcome,

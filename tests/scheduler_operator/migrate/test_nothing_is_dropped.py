@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_operator.migrate import Imported, imported
+from scheduler_operator.migrate import Imported, import_document
 from scheduler_operator.migrate.api_versions import VERSIONS
 from tests.scheduler_operator.migrate.loud import KINDS, document_of, leaves, thinned
 
@@ -16,7 +16,7 @@ PROGRAM = "kube-scheduler"
 
 def dropped(told: dict[str, Any]) -> list[str]:
     """The paths of the leaves that are nowhere."""
-    found = imported(told)
+    found = import_document(told)
     if not isinstance(found, Imported):
         return []
     said = {str(value) for _, value in leaves(list(found.objects))} | {f"{key}" for key in _keys(list(found.objects))}
@@ -50,13 +50,13 @@ def _keys(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_whole_input_is_accounted_for(kind: str) -> None:
-    assert isinstance(imported(KINDS[kind]), Imported)
+    assert isinstance(import_document(KINDS[kind]), Imported)
     assert dropped(KINDS[kind]) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_whole_document_of_any_version_is_accounted_for(version: str) -> None:
-    assert isinstance(imported(document_of(version)), Imported)
+    assert isinstance(import_document(document_of(version)), Imported)
     assert dropped(document_of(version)) == []
 
 
@@ -80,7 +80,7 @@ def test_nothing_that_a_document_can_hold_breaks_the_import(data: st.DataObject)
     )
     places = [path for path, _ in leaves(told)]
     _put(told, data.draw(st.sampled_from(places)), data.draw(st.integers(0, 9)), data.draw(anything))
-    found = imported(told)
+    found = import_document(told)
     assert isinstance(found, Imported) or all(problem.message for problem in found)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_operator.migrate.api_versions import VERSIONS
 from scheduler_runtime.catalog import REMOVED_PLUGINS
-from tests.scheduler_operator.migrate.said import (
+from tests.scheduler_operator.migrate.results import (
     document,
     effective,
     one_profile,

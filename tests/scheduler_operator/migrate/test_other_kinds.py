@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.migrate import import_all
+from scheduler_operator.migrate import import_documents
 from scheduler_runtime.config import Problems
-from tests.scheduler_operator.migrate.said import document, one_profile, outcome, profiles, refusals, remarks, spec
+from tests.scheduler_operator.migrate.results import document, one_profile, outcome, profiles, refusals, remarks, spec
 
 POLICY = '{"kind": "Policy", "apiVersion": "v1", "priorities": []}'
 
@@ -123,17 +123,17 @@ def test_what_is_no_configuration_is_refused(told: dict[str, Any], sentence: str
 
 
 def test_nothing_at_all_is_refused() -> None:
-    assert "there is nothing to import" in str(import_all([]))
+    assert "there is nothing to import" in str(import_documents([]))
 
 
 def test_a_name_that_cannot_be_is_refused() -> None:
-    assert isinstance(import_all([document()], "Not.A.Name"), Problems)
+    assert isinstance(import_documents([document()], "Not.A.Name"), Problems)
 
 
-def test_a_configuration_without_a_name_is_the_default_scheduler_unless_wished_otherwise() -> None:
+def test_a_configuration_without_a_name_is_the_default_scheduler_unless_another_is_requested() -> None:
     assert profiles(outcome(document())) == {"default-scheduler": {"replacesDefaultScheduler": True}}
     assert "replacesDefaultScheduler is true" in remarks(document(), name="")[""]
-    assert "called mine as was wished" in remarks(document(), name="mine")[""]
+    assert "called mine as requested" in remarks(document(), name="mine")[""]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.migrate.policy_names import FILTERS, PREDICATES, PRIORITIES
+from scheduler_operator.migrate.policy_tables import FILTERS, PREDICATES, PRIORITIES
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import REMOVED_PLUGINS, Version
-from tests.scheduler_operator.migrate.said import effective, outcome, remarks, spec
+from tests.scheduler_operator.migrate.results import effective, outcome, remarks, spec
 
 EVER = {
     "CheckNodeCondition CheckNodeDiskPressure CheckNodeMemoryPressure CheckNodePIDPressure CheckNodeUnschedulable "

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from scheduler_operator.migrate import Imported, imported
+from scheduler_operator.migrate import Imported, import_document
 from scheduler_operator.render import Rendered, render
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
-from tests.scheduler_operator.migrate.said import outcome
+from tests.scheduler_operator.migrate.results import outcome
 from tests.support.documents import documents
 
 TARGET = Target(V1_36)
@@ -30,7 +30,7 @@ def accepted(document: dict[str, Any]) -> config.Document | None:
 
 def carried(document: dict[str, Any]) -> Imported:
     """The import of an accepted document within the limits of the API; others are not what a property is about."""
-    found = imported(document)
+    found = import_document(document)
     assume(isinstance(found, Imported))
     assert isinstance(found, Imported)
     return found

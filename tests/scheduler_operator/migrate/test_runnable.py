@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.migrate import Imported, import_all
-from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
+from scheduler_operator.migrate import Imported, import_documents
+from scheduler_operator.migrate.policy_tables import PREDICATES, PRIORITIES
 from scheduler_operator.render import Rendered, render
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog
@@ -48,7 +48,7 @@ INPUTS = [
 
 
 def rendered(inputs: list[dict[str, Any]], target: Target) -> str:
-    found = import_all(inputs)
+    found = import_documents(inputs)
     assert isinstance(found, Imported), str(found)
     objects = [
         UserObject(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})

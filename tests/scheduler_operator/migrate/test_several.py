@@ -1,12 +1,12 @@
-"""Several inputs at once, and what only whoever parsed them knows: their comments, and the name that was wished."""
+"""Several inputs at once, the findings that their comments allow, and the requested name."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from scheduler_operator.migrate import Imported, import_all
-from tests.scheduler_operator.migrate.said import document, one_profile, outcome, outcome_of_all, profiles
+from scheduler_operator.migrate import Imported, import_documents
+from tests.scheduler_operator.migrate.results import document, one_profile, outcome, outcome_of_all, profiles
 from tests.scheduler_operator.migrate.test_manifests import MOUNTED, config_map, deployment
 
 COMMENTED = """
@@ -23,7 +23,7 @@ AKS = {
 
 def annotations(inputs: Sequence[dict[str, Any]], allowed: Sequence[set[str]]) -> list[dict[str, str] | None]:
     """The annotations of each profile that comes of the inputs."""
-    found = import_all(inputs, allowed=allowed)
+    found = import_documents(inputs, allowed=allowed)
     assert isinstance(found, Imported), str(found)
     return [each["metadata"].get("annotations") for each in found.objects]
 
@@ -57,11 +57,11 @@ def test_a_comment_beside_the_flags_of_a_manifest_counts() -> None:
     assert annotations([deployment("--scheduler-name=a")], [{"TinyQPS"}]) == [{"berth.dev/allow-findings": "TinyQPS"}]
 
 
-def test_a_wished_name_that_finds_no_use_is_told() -> None:
+def test_a_requested_name_without_use_is_reported() -> None:
     (remark,) = outcome(one_profile(), "other").remarks
     assert (remark.path, remark.message.partition(";")[0]) == (
         "",
-        "the name other that was wished is not used, because the input names its schedulers: mine",
+        "the name other that was requested is not used, because the input names its schedulers: mine",
     )
     assert outcome(one_profile(), "mine").remarks == ()
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
-from tests.scheduler_operator.migrate.said import effective, one_profile, remarks, spec
+from tests.scheduler_operator.migrate.results import effective, one_profile, remarks, spec
 from tests.scheduler_operator.migrate.test_runnable import rendered
 
 FIT, LEAST, MOST = "NodeResourcesFit", "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated"

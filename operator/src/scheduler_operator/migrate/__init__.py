@@ -1,14 +1,14 @@
-"""From the configurations of other schedulers to SchedulerProfile and PluginConfig objects. Pure.
+"""Import of other schedulers' configurations as SchedulerProfile and PluginConfig objects. Pure.
 
-    document ──► its kind ──► one draft of a process ──► today's words ──► shortest form ──► objects
+    document ──► its kind ──► ProcessDraft ──► plugins and words of v1 ──► shortest form ──► objects
                     │                                                                           │
-                    └──► whatever nobody read or could carry over ──► remarks ◄─────────────────┘
+                    └──► fields that nobody read or that have no counterpart ──► remarks ◄──────┘
 
-Nothing is dropped in silence: every leaf of an input is in the objects, is what would hold anyway, or
-lies at the path of a remark.
+Nothing is dropped in silence: every leaf of an input is in the objects, repeats a default, or lies at the path of a
+remark.
 """
 
-from scheduler_operator.migrate.outcome import Imported, Remark
-from scheduler_operator.migrate.reading import import_all, imported
+from scheduler_operator.migrate.importer import Imported, import_document, import_documents
+from scheduler_operator.migrate.input_part import ImportRemark
 
-__all__ = ["Imported", "Remark", "import_all", "imported"]
+__all__ = ["ImportRemark", "Imported", "import_document", "import_documents"]

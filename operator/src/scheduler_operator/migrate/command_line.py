@@ -1,132 +1,51 @@
-"""The command line of a kube-scheduler: the configuration it names, and what its flags say beside it."""
+"""Read the command line of a kube-scheduler: the configuration that its flags name, and the other flags on top."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from scheduler_operator.migrate.config_maps import configuration
-from scheduler_operator.migrate.context import Context
+from scheduler_operator.migrate.api_versions import apply_provider, keep_old_weights
 from scheduler_operator.migrate.documents import UNLIMITED
-from scheduler_operator.migrate.draft import Args, Process, ProfileDraft, Unelected
-from scheduler_operator.migrate.flags import BESIDE_CONFIG, CARRIED, EXPLAINED, PROGRAM, Flag, read_flags
-from scheduler_operator.migrate.gates import read_gates
-from scheduler_operator.migrate.modernise import keep_old_weights
-from scheduler_operator.migrate.outcome import Notes
-from scheduler_operator.migrate.parts import Part, trouble_with_duration
-from scheduler_operator.migrate.providers import choose_provider
-from scheduler_operator.migrate.texts import read_text
+from scheduler_operator.migrate.draft import ArgsDraft, ElectionOff, ProcessDraft, ProfileDraft
+from scheduler_operator.migrate.flags import (
+    BESIDE_CONFIG,
+    CARRIED,
+    EXPLAINED,
+    PROGRAM,
+    CommandFlag,
+    read_feature_gates,
+    read_flags,
+)
+from scheduler_operator.migrate.input_part import ImportNotes, InputPart, duration_problem
+from scheduler_operator.migrate.inputs import ContainerFiles, OtherInputs
 
-ReadConfiguration = Callable[[Part], Process | None]
+ReadConfiguration = Callable[[InputPart], ProcessDraft | None]
+"""Reads a KubeSchedulerConfiguration or a Policy."""
 _DURATIONS = {
     "leader-elect-lease-duration": "leaseDuration",
     "leader-elect-renew-deadline": "renewDeadline",
     "leader-elect-retry-period": "retryPeriod",
 }
-_SWITCHES = {"profiling": "/enableProfiling", "contention-profiling": "/enableContentionProfiling"}
+_PROFILING = {"profiling": "/enableProfiling", "contention-profiling": "/enableContentionProfiling"}
 
 
 def read_command_line(
-    container: Part, spec: Part, context: Context, read_configuration: ReadConfiguration
-) -> Process | None:
-    """The process that the container's command starts."""
-    words = [(word, f"{container.at(key)}[{at}]") for key in ("command", "args") for at, word in _words(container, key)]
+    container: InputPart, spec: InputPart, inputs: OtherInputs, read_configuration: ReadConfiguration
+) -> ProcessDraft | None:
+    """Return the process that the container's command starts; None if its configuration cannot be read.
+
+    ``spec`` is that of the pod, with the volumes in which the configuration may be.
+    """
+    notes = container.notes
+    words = [
+        (word, f"{container.path_of(key)}[{index}]")
+        for key in ("command", "args")
+        for index, word in enumerate(container.texts(key))
+    ]
     flags = {flag.name: flag for flag in read_flags(words)}
-    mounts = _Mounts(container, spec, context)
-    process = _configured(flags, mounts, container.notes, read_configuration)
-    if process is not None:
-        _tell(flags, container.notes)
-        _Applying(process, flags, container.notes).apply()
-    return process
-
-
-def _words(container: Part, key: str) -> list[tuple[int, str]]:
-    return list(enumerate(container.texts(key)))
-
-
-def _configured(
-    flags: dict[str, Flag], mounts: _Mounts, notes: Notes, read_configuration: ReadConfiguration
-) -> Process | None:
-    """The process as its configuration has it, before its flags; None when that cannot be had."""
-    policy_file, policy_map = flags.get("policy-config-file"), flags.get("policy-configmap")
-    legacy = flags.get("use-legacy-policy-config")
-    if policy_file and (policy_map is None or (legacy and legacy.value == "true")):
-        part = mounts.file(policy_file)
-    elif policy_map:
-        part = mounts.config_map(policy_map)
-    elif config := flags.get("config"):
-        part = mounts.file(config)
-    else:
-        if "kube-api-qps" not in flags:
-            notes.remark(mounts.container.path, UNLIMITED)
-        return Process(profiles=[ProfileDraft()])
-    if part is None:
+    process = _configured_process(flags, ContainerFiles(container, spec, inputs), read_configuration)
+    if process is None:
         return None
-    for name in ("config", "policy-config-file", "policy-configmap"):
-        if name in flags:
-            notes.remark(flags[name].path, f"--{name}: what it names is imported with the manifest")
-    return read_configuration(part)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mounts:
-    """Where a container's files come from."""
-
-    container: Part
-    spec: Part
-    context: Context
-
-    def file(self, flag: Flag) -> Part | None:
-        """The configuration in the file that ``flag`` names."""
-        notes = self.container.notes
-        if (text := self.context.file(flag.value)) is not None:
-            return read_text(text, flag.path, notes)
-        name, key = self._config_map_of(flag.value)
-        if name and (found := self.context.config_map(name)) is not None:
-            return configuration(found, key)
-        if (found := self.context.only_document()) is not None:
-            return found
-        wanted = f"the ConfigMap {name}" if name else "that file"
-        notes.refuse(flag.path, f"names {flag.value}, which is not among the inputs: give {wanted} as well")
-        return None
-
-    def config_map(self, flag: Flag) -> Part | None:
-        """The configuration in the ConfigMap that ``flag`` names."""
-        if (found := self.context.config_map(flag.value)) is not None:
-            return configuration(found)
-        if (found := self.context.only_document()) is not None:
-            return found
-        message = f"names the ConfigMap {flag.value}, which is not among the inputs: give it as well"
-        self.container.notes.refuse(flag.path, message)
-        return None
-
-    def _config_map_of(self, path: str) -> tuple[str | None, str | None]:
-        """The name and the key of the ConfigMap that is mounted at ``path``."""
-        volumes = {str(volume.get("name")): volume.get("configMap") for volume in _mappings(self.spec, "volumes")}
-        for mount in _mappings(self.container, "volumeMounts"):
-            where = str(mount.get("mountPath") or "").rstrip("/")
-            config_map = volumes.get(str(mount.get("name")))
-            if where and isinstance(config_map, dict) and (path == where or path.startswith(f"{where}/")):
-                inside = path[len(where) :].lstrip("/") or str(mount.get("subPath") or "")
-                return str(config_map.get("name")), _key(config_map, inside)
-        return None, None
-
-
-def _mappings(part: Part, key: str) -> list[dict[str, object]]:
-    """A list of mappings that is looked at, but whose fields find no place."""
-    value = part.value.get(key)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _key(config_map: dict[str, object], path: str) -> str | None:
-    items = config_map.get("items")
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict) and item.get("path") == path:
-            return str(item.get("key"))
-    return path or None
-
-
-def _tell(flags: dict[str, Flag], notes: Notes) -> None:
     for flag in flags.values():
         if flag.name in EXPLAINED:
             notes.remark(flag.path, f"--{flag.name}: {EXPLAINED[flag.name]}")
@@ -134,77 +53,93 @@ def _tell(flags: dict[str, Flag], notes: Notes) -> None:
             notes.remark(flag.path, f"--{flag.name}: left out, because no {PROGRAM} ever had such a flag")
         elif "config" in flags and flag.name not in BESIDE_CONFIG:
             notes.remark(flag.path, f"--{flag.name}: left out, because {PROGRAM} ignores it when --config is given")
+    for flag in flags.values():
+        if flag.name in CARRIED and ("config" not in flags or flag.name in BESIDE_CONFIG):
+            _apply_flag(flag, process, notes)
+    return process
 
 
-@dataclass(frozen=True, slots=True)
-class _Applying:
-    """Flags on top of a configuration, as far as kube-scheduler heeds them there."""
+def _configured_process(
+    flags: dict[str, CommandFlag], files: ContainerFiles, read_configuration: ReadConfiguration
+) -> ProcessDraft | None:
+    """Return the process as its configuration describes it, before the other flags."""
+    policy_file, policy_map = flags.get("policy-config-file"), flags.get("policy-configmap")
+    legacy, config = flags.get("use-legacy-policy-config"), flags.get("config")
+    # The ConfigMap of a Policy comes before the file of a Policy, unless the legacy flag says otherwise; either comes
+    # before the file of a configuration (cmd/kube-scheduler/app/options/deprecated.go, up to 1.22).
+    if policy_file and (policy_map is None or (legacy and legacy.value == "true")):
+        document = files.read_file(policy_file.value, policy_file.path)
+    elif policy_map:
+        document = files.read_config_map(policy_map.value, policy_map.path)
+    elif config:
+        document = files.read_file(config.value, config.path)
+    else:
+        if "kube-api-qps" not in flags:
+            files.container.notes.remark(files.container.path, UNLIMITED)
+        return ProcessDraft(profiles=[ProfileDraft()])
+    if document is None:
+        return None
+    for flag in (config, policy_file, policy_map):
+        if flag:
+            files.container.notes.remark(flag.path, f"--{flag.name}: what it names is imported with the manifest")
+    return read_configuration(document)
 
-    process: Process
-    flags: dict[str, Flag]
-    notes: Notes
 
-    def apply(self) -> None:
-        """Carry every flag over that has a place."""
-        for name, flag in self.flags.items():
-            if name in CARRIED and ("config" not in self.flags or name in BESIDE_CONFIG):
-                self._apply(flag)
+def _apply_flag(flag: CommandFlag, process: ProcessDraft, notes: ImportNotes) -> None:
+    """Carry the value of a flag over to the process, or to its first profile."""
+    draft = process.profiles[0]
+    match flag.name:
+        case "v":
+            process.scheduler["logLevel"] = _whole_number(flag, notes)
+        case "kube-api-qps":
+            process.set_connection("qps", _number(flag, notes))
+        case "kube-api-burst":
+            process.set_connection("burst", _whole_number(flag, notes))
+        case "kube-api-content-type":
+            process.override("/clientConnection/contentType", flag.value)
+        case "feature-gates":
+            process.scheduler["featureGates"] = read_feature_gates(flag, notes)
+        case name if name in _PROFILING:
+            process.override(_PROFILING[name], False if flag.value == "false" else None)
+        case name if name.startswith("leader-elect"):
+            _apply_election_flag(flag, process, notes)
+        case "scheduler-name":
+            draft.name, draft.name_path = flag.value, flag.path
+        case "hard-pod-affinity-symmetric-weight":
+            fields = draft.args.setdefault("InterPodAffinity", ArgsDraft({}, flag.path)).fields
+            fields.setdefault("hardPodAffinityWeight", _whole_number(flag, notes))
+        case "algorithm-provider":
+            apply_provider(draft, flag.value, notes, flag.path)
+            # Providers ended with 1.22, one version before the weights changed.
+            keep_old_weights(draft, notes, flag.path)
 
-    def _apply(self, flag: Flag) -> None:
-        match flag.name:
-            case "v":
-                self.process.scheduler["logLevel"] = self._whole_number(flag)
-            case "kube-api-qps":
-                self.process.connect("qps", self._number(flag))
-            case "kube-api-burst":
-                self.process.connect("burst", self._whole_number(flag))
-            case "kube-api-content-type":
-                self.process.override("/clientConnection/contentType", flag.value)
-            case "feature-gates":
-                self.process.scheduler["featureGates"] = read_gates(flag.value, flag.path, self.notes)
-            case "leader-elect":
-                self._elect(flag)
-            case name if name in _DURATIONS:
-                self._elect_within(flag, _DURATIONS[name])
-            case name if name in _SWITCHES:
-                self.process.override(_SWITCHES[name], False if flag.value == "false" else None)
-            case _:
-                self._apply_to_profile(flag, self.process.profiles[0])
 
-    def _apply_to_profile(self, flag: Flag, draft: ProfileDraft) -> None:
-        match flag.name:
-            case "scheduler-name":
-                draft.name, draft.name_path = flag.value, flag.path
-            case "hard-pod-affinity-symmetric-weight":
-                fields = draft.args.setdefault("InterPodAffinity", Args({}, flag.path)).fields
-                fields.setdefault("hardPodAffinityWeight", self._whole_number(flag))
-            case "algorithm-provider":
-                choose_provider(draft, flag.value, self.notes, flag.path)
-                keep_old_weights(draft, self.notes, flag.path)
+def _apply_election_flag(flag: CommandFlag, process: ProcessDraft, notes: ImportNotes) -> None:
+    """Carry a flag of the leader election over, which counts even where the configuration has another value."""
+    if flag.name == "leader-elect":
+        words = f"--leader-elect={flag.value}"
+        if process.election_off:
+            notes.remark(process.election_off.path, f"left out, because {words} counts instead")
+        process.election_off = ElectionOff(flag.path, words) if flag.value == "false" else None
+        return
+    field = _DURATIONS[flag.name]
+    if problem := duration_problem(flag.value):
+        notes.refuse(flag.path, f"--{flag.name}: {problem}")
+    before = process.scheduler.get("leaderElection", {}).get(field)
+    if before not in (None, flag.value):
+        notes.remark(flag.path, f"--{flag.name} counts instead of {field}: {before} in the configuration")
+    process.set_leader_election(field, flag.value)
 
-    def _elect(self, flag: Flag) -> None:
-        """The flag counts even where the configuration says the opposite."""
-        said = f"--leader-elect={flag.value}"
-        if self.process.unelected:
-            self.notes.remark(self.process.unelected.path, f"left out, because {said} counts instead")
-        self.process.unelected = Unelected(flag.path, said) if flag.value == "false" else None
 
-    def _elect_within(self, flag: Flag, field: str) -> None:
-        if trouble := trouble_with_duration(flag.value):
-            self.notes.refuse(flag.path, f"--{flag.name}: {trouble}")
-        before = self.process.scheduler.get("leaderElection", {}).get(field)
-        if before not in (None, flag.value):
-            self.notes.remark(flag.path, f"--{flag.name} counts instead of {field}: {before} in the configuration")
-        self.process.elect(field, flag.value)
+def _whole_number(flag: CommandFlag, notes: ImportNotes) -> int | None:
+    number = _number(flag, notes)
+    return int(number) if number is not None else None
 
-    def _whole_number(self, flag: Flag) -> int | None:
-        number = self._number(flag)
-        return int(number) if number is not None else None
 
-    def _number(self, flag: Flag) -> float | None:
-        try:
-            number = float(flag.value)
-            return int(number) if number.is_integer() else number
-        except (ValueError, OverflowError):
-            self.notes.refuse(flag.path, f"--{flag.name}: {flag.value!r} is not a number")
-            return None
+def _number(flag: CommandFlag, notes: ImportNotes) -> float | None:
+    try:
+        number = float(flag.value)
+        return int(number) if number.is_integer() else number
+    except (ValueError, OverflowError):
+        notes.refuse(flag.path, f"--{flag.name}: {flag.value!r} is not a number")
+        return None

@@ -1,25 +1,32 @@
-"""KubeSchedulerConfiguration of every version, field by field."""
+"""Read a KubeSchedulerConfiguration of any version, v1alpha1 to v1, field by field."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
-
-from scheduler_operator.migrate.alpha import read_alpha
-from scheduler_operator.migrate.api_versions import GROUP, VERSIONS, ApiVersion
-from scheduler_operator.migrate.completing import complete
-from scheduler_operator.migrate.draft import Process, ProfileDraft, Unelected
+from scheduler_operator.migrate.api_versions import (
+    GROUP,
+    VERSIONS,
+    ApiVersion,
+    apply_provider,
+    enable_new_plugins_wholly,
+    keep_old_weights,
+    weigh_balanced_resources_alike,
+)
+from scheduler_operator.migrate.draft import (
+    POINTS,
+    ArgsDraft,
+    ElectionOff,
+    PluginChanges,
+    PluginEntry,
+    ProcessDraft,
+    ProfileDraft,
+)
 from scheduler_operator.migrate.extenders import read_extender
-from scheduler_operator.migrate.modernise import keep_old_weights, modernise, weigh_balanced_alike
-from scheduler_operator.migrate.parts import Part
-from scheduler_operator.migrate.profiles import read_profile
-from scheduler_runtime import config
+from scheduler_operator.migrate.input_part import InputPart
+from scheduler_operator.migrate.removed_plugins import replace_removed_plugins
+from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog.suggestions import nearest
 
 KIND = "KubeSchedulerConfiguration"
-_NAME = "schedulername"
-"""A profile without it is another scheduler, which nobody who only misspelt it wants."""
 
 OWN_CREDENTIALS = "left out: Berth's schedulers use the ServiceAccount that Berth makes for them"
 OWN_LEASE = "left out: Berth keeps a Lease of its own for each profile, in its own namespace"
@@ -28,145 +35,212 @@ UNLIMITED = (
     "write spec.scheduler.clientConnection: {qps: 50, burst: 100} to keep that one"
 )
 _SERVED = "left out: Berth's schedulers serve health and metrics on a port of their own, and the Service names it"
-_EXPLAINED: Mapping[str, str] = MappingProxyType({"healthzBindAddress": _SERVED, "metricsBindAddress": _SERVED})
+_POLICY = "names a scheduler Policy, which is not in this document: import that Policy as well, or instead"
+_UNRESERVE = "left out: a plugin at reserve is asked to unreserve too since v1beta1; enable it at reserve"
 
 
-def read_document(source: Part) -> Process | None:
-    """The process that a KubeSchedulerConfiguration describes; None when its version is unknown."""
-    version = _version(source)
-    if version is None or (version.name == "v1" and _is_refused(source)):
+def read_document(source: InputPart) -> ProcessDraft | None:
+    """Return the process that a KubeSchedulerConfiguration describes.
+
+    None, with the reasons among the problems, if its version is unknown or a v1 document is invalid.
+    """
+    version = _read_version(source)
+    if version is None:
         return None
-    process = Process()
-    _read_process(source, process)
-    profiles = read_alpha(source, version) if version.is_alpha else _profiles(source)
-    _check_names(profiles, source)
+    process = _read_process(source)
+    if version.is_alpha:
+        profiles = _read_alpha_profiles(source, version)
+    else:
+        profiles = [_read_profile(entry) for entry in source.entries("profiles")] or [ProfileDraft(path=source.path)]
+    names = [draft.name for draft in profiles]
+    for index, draft in enumerate(profiles):
+        if len(profiles) > 1 and not draft.name:
+            source.notes.refuse(draft.path_of("schedulerName"), "is required, because there are several profiles")
+        elif draft.name in names[:index]:
+            message = f"{draft.name!r} is the name of profiles[{names.index(draft.name)}] too; give each its own"
+            source.notes.refuse(draft.path_of("schedulerName"), message)
     percentage = source.integer("percentageOfNodesToScore")
     if percentage and all(draft.percentage_of_nodes_to_score is not None for draft in profiles):
         source.remark("percentageOfNodesToScore", "left out, because every profile says its own")
     for draft in profiles:
         if draft.percentage_of_nodes_to_score is None:
             draft.percentage_of_nodes_to_score = percentage or None
-        _translate(draft, version, source)
+        _translate_to_v1(draft, version, source)
     process.profiles = profiles
-    _leave_out_unknown(source, version)
-    return process
-
-
-def _is_refused(source: Part) -> bool:
-    """Whether a document of today's version is one that cannot be read, with the reasons told."""
-    match config.parse_document(_without_lock(source.value)):
-        case config.Problems() as problems:
-            source.notes.problems.extend(problem.below(source.path) for problem in problems)
-            return True
-    return False
-
-
-def _without_lock(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document without the kind of its lock, of which earlier releases had more and Berth has one of its own."""
-    election = document.get("leaderElection")
-    if not isinstance(election, dict):
-        return dict(document)
-    return {**document, "leaderElection": {key: each for key, each in election.items() if key != "resourceLock"}}
-
-
-def _leave_out_unknown(source: Part, version: ApiVersion) -> None:
-    """Refuse what a strict reader refuses, and the name of a scheduler misspelt, without which it is another one."""
     for part, key in source.unread():
-        if version.is_strict or nearest(key.lower(), [_NAME], alike=0.8):
+        # A lenient version too is refused a schedulerName that is misspelt: without it the profile is another
+        # scheduler, and the pods of the right one would wait for ever.
+        if version.is_strict or nearest(key.lower(), ["schedulername"], alike=0.8):
             part.refuse_unknown(key)
         else:
             part.remark(key, f"left out: {version.name} has no such field")
+    return process
 
 
-def _version(source: Part) -> ApiVersion | None:
-    written = source.text("apiVersion") or ""
+def _read_version(source: InputPart) -> ApiVersion | None:
+    """Return the version of the document; None if there is no such version, or it is v1 and the document is invalid."""
+    api_version = source.text("apiVersion") or ""
     source.take("kind")
-    group, _, name = written.rpartition("/")
+    group, _, name = api_version.rpartition("/")
+    # Before Kubernetes 1.12 v1alpha1 was in the group componentconfig.
     version = VERSIONS.get(name) if group in (GROUP, "componentconfig") else None
     if version is None:
-        known = ", ".join(VERSIONS)
-        source.refuse("apiVersion", f"{written!r} is not a version of {KIND}; the versions are {GROUP}/ {known}")
+        message = f"{api_version!r} is not a version of {KIND}; the versions are {GROUP}/ {', '.join(VERSIONS)}"
+        source.refuse("apiVersion", message)
     elif version.is_old:
         message = f"{version.name} is the format of Kubernetes {version.read_by}; v1 took its place; {version.changes}"
         source.remark("apiVersion", message)
+    else:
+        # The runtime's own reader knows v1 best. Only the kind of lock is kept from it: earlier releases had more
+        # kinds than it accepts, and Berth has a Lease of its own in any case.
+        document = dict(source.value)
+        if isinstance(election := document.get("leaderElection"), dict):
+            document["leaderElection"] = {key: value for key, value in election.items() if key != "resourceLock"}
+        match config.parse_document(document):
+            case config.Problems() as problems:
+                source.notes.problems.extend(problem.below(source.path) for problem in problems)
+                return None
     return version
 
 
-def _read_process(source: Part, process: Process) -> None:
+def _read_process(source: InputPart) -> ProcessDraft:
+    """Return a process without profiles from the fields beside ``profiles``."""
+    process = ProcessDraft()
     for field in ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeconds"):
         process.scheduler[field] = source.integer(field)
-    _read_election(source.mapping("leaderElection"), process)
-    _read_connection(source.mapping("clientConnection"), process)
-    _read_switches(source, process)
-    process.extenders_path = source.at("extenders")
-    process.extenders = [read_extender(entry) for entry in source.entries("extenders")]
-    for field, message in _EXPLAINED.items():
-        source.remark(field, message)
 
+    election = source.mapping("leaderElection")
+    for field in ("leaseDuration", "renewDeadline", "retryPeriod"):
+        process.set_leader_election(field, election.duration(field))
+    for field in ("resourceName", "resourceNamespace", "resourceLock", "lockObjectName", "lockObjectNamespace"):
+        if election.text(field) not in (None, "leases"):
+            election.remark(field, OWN_LEASE)
+    if election.boolean("leaderElect") is False:
+        process.election_off = ElectionOff(election.path_of("leaderElect"))
 
-def _read_switches(source: Part, process: Process) -> None:
+    connection = source.mapping("clientConnection")
+    qps = connection.number("qps")
+    process.set_connection("qps", qps)
+    process.set_connection("burst", connection.integer("burst") or None)
+    if qps is None:
+        source.notes.remark(connection.path, UNLIMITED)
+    for field in ("contentType", "acceptContentTypes"):
+        process.override(f"/clientConnection/{field}", connection.text(field))
+    if connection.text("kubeconfig"):
+        connection.remark("kubeconfig", OWN_CREDENTIALS)
+
     profiling, contention = source.boolean("enableProfiling"), source.boolean("enableContentionProfiling")
     process.override("/enableProfiling", profiling)
-    if contention is not (profiling is not False):  # the one follows the other where nothing is said
+    # Contention profiling is on by default exactly if profiling is (apis/config/v1/defaults.go).
+    if contention is not (profiling is not False):
         process.override("/enableContentionProfiling", contention)
     process.override("/delayCacheUntilActive", source.boolean("delayCacheUntilActive"))
 
-
-def _read_election(source: Part, process: Process) -> None:
-    for field in ("leaseDuration", "renewDeadline", "retryPeriod"):
-        process.elect(field, source.duration(field))
-    for field in ("resourceName", "resourceNamespace", "resourceLock", "lockObjectName", "lockObjectNamespace"):
-        if source.text(field) not in (None, "leases"):
-            source.remark(field, OWN_LEASE)
-    if source.boolean("leaderElect") is False:
-        process.unelected = Unelected(source.at("leaderElect"))
+    process.extenders_path = source.path_of("extenders")
+    process.extenders = [read_extender(entry) for entry in source.entries("extenders")]
+    for field in ("healthzBindAddress", "metricsBindAddress"):
+        source.remark(field, _SERVED)
+    return process
 
 
-def _read_connection(source: Part, process: Process) -> None:
-    qps = source.number("qps")
-    process.connect("qps", qps)
-    process.connect("burst", source.integer("burst") or None)
-    if qps is None:
-        source.notes.remark(source.path, UNLIMITED)
-    for field in ("contentType", "acceptContentTypes"):
-        process.override(f"/clientConnection/{field}", source.text(field))
-    if source.text("kubeconfig"):
-        source.remark("kubeconfig", OWN_CREDENTIALS)
+def _read_profile(source: InputPart) -> ProfileDraft:
+    """Return the profile at ``source``. Extension points that v1 does not have stay unread."""
+    name = source.text("schedulerName")
+    draft = ProfileDraft(name, source.path, name_path=source.path_of("schedulerName"), is_in_document=True)
+    draft.percentage_of_nodes_to_score = source.integer("percentageOfNodesToScore")
+    plugins = source.mapping("plugins")
+    for point in POINTS:
+        if point in plugins:
+            draft.plugins[point] = _read_changes(plugins.mapping(point))
+    for entry in source.entries("pluginConfig"):
+        plugin = entry.text("name") or ""
+        fields = entry.raw_mapping("args")
+        if catalog.is_upstream_plugin(plugin) or plugin in catalog.REMOVED_PLUGINS:
+            # Arguments of a plugin from elsewhere may have fields of these names that mean something.
+            fields = {key: value for key, value in fields.items() if key not in ("apiVersion", "kind")}
+        if not plugin:
+            entry.refuse("name", "is required")
+        elif plugin in draft.args:
+            entry.refuse("name", f"{plugin!r} is configured at {draft.args[plugin].path} too; write its arguments once")
+        else:
+            draft.args[plugin] = ArgsDraft(fields, entry.path)
+        if not fields:
+            entry.notes.remark(entry.path, f"left out, because it gives {plugin} no arguments")
+        elif catalog.is_upstream_plugin(plugin) and plugin not in catalog.IN_TREE_ARGS:
+            draft.args.pop(plugin, None)
+            entry.notes.remark(entry.path, f"left out, because {plugin} takes no arguments and never read them")
+    return draft
 
 
-def _profiles(source: Part) -> list[ProfileDraft]:
-    entries = source.entries("profiles")
-    return [read_profile(entry) for entry in entries] or [ProfileDraft(path=source.path)]
+def _read_changes(source: InputPart) -> PluginChanges:
+    """Return the plugins that are enabled and disabled at one point."""
+    enabled = [
+        PluginEntry(entry.text("name") or "", entry.integer("weight"), entry.path)
+        for entry in source.entries("enabled")
+    ]
+    for entry in source.entries("disabled"):
+        entry.remark("weight", "left out, because the weight of a plugin that is disabled means nothing")
+    disabled = [PluginEntry(entry.text("name") or "", path=entry.path) for entry in source.entries("disabled")]
+    return PluginChanges(enabled, disabled)
 
 
-def _check_names(profiles: list[ProfileDraft], source: Part) -> None:
-    names = [draft.name for draft in profiles]
-    for index, draft in enumerate(profiles):
-        if len(profiles) > 1 and not draft.name:
-            source.notes.refuse(draft.below("schedulerName"), "is required, because there are several profiles")
-        elif draft.name in names[:index]:
-            message = f"{draft.name!r} is the name of profiles[{names.index(draft.name)}] too; give each its own"
-            source.notes.refuse(draft.below("schedulerName"), message)
+def _read_alpha_profiles(source: InputPart, version: ApiVersion) -> list[ProfileDraft]:
+    """Return the profiles of v1alpha1, which is one itself, or of v1alpha2, with the switches that became plugins."""
+    is_first = version.name == "v1alpha1"
+    drafts: list[ProfileDraft] = []
+    for part in [source] if is_first else source.entries("profiles"):
+        plugins = part.mapping("plugins")
+        plugins.remark("unreserve", _UNRESERVE)
+        # v1alpha1's postFilter is preScore since; today's postFilter came with v1alpha2. Read before the profile,
+        # which would take the one for the other.
+        pre_score = _read_changes(plugins.mapping("postFilter")) if is_first else None
+        draft = _read_profile(part)
+        if is_first:
+            draft.percentage_of_nodes_to_score = None  # the caller reads the same field as that of the whole document
+        if pre_score and draft.plugins.pop("postFilter", None):
+            draft.plugins["preScore"] = pre_score
+            plugins.notes.remark(plugins.path_of("postFilter"), "is called preScore since v1alpha2")
+        drafts.append(draft)
+    drafts = drafts or [ProfileDraft(path=source.path)]
+    source.notes.remark(source.path, "the alpha versions promised nothing; compare what came of it with berth expand")
+    algorithm = source.mapping("algorithmSource")
+    algorithm.remark("policy", _POLICY)
+    provider = algorithm.text("provider")
+    has_no_preemption = source.boolean("disablePreemption")
+    timeout = source.integer("bindTimeoutSeconds")
+    weight = source.integer("hardPodAffinitySymmetricWeight")
+    for draft in drafts:
+        apply_provider(draft, provider, source.notes, algorithm.path_of("provider"))
+        if has_no_preemption:
+            draft.at("postFilter").disable("DefaultPreemption")
+            source.remark("disablePreemption", "became plugins.postFilter.disabled: DefaultPreemption")
+        for plugin, field, value, defaults in (
+            ("VolumeBinding", "bindTimeoutSeconds", timeout, (None, 0, 600)),
+            ("InterPodAffinity", "hardPodAffinityWeight", weight, (None, 1)),
+        ):
+            if value not in defaults:
+                draft.args.setdefault(plugin, ArgsDraft({}, "")).fields.setdefault(field, value)
+    return drafts
 
 
-def _translate(draft: ProfileDraft, version: ApiVersion, source: Part) -> None:
+def _translate_to_v1(draft: ProfileDraft, version: ApiVersion, source: InputPart) -> None:
+    """Write out what v1 no longer takes for granted, and replace what v1 does not have."""
+    notes = source.notes
     if draft.plugins.get("multiPoint") and not version.reads_multi_point:
         del draft.plugins["multiPoint"]
         message = f"left out, because it changed nothing: kube-scheduler reads it since v1beta3, not in {version.name}"
-        source.notes.remark(draft.below("plugins.multiPoint"), message)
-    modernise(draft, source.notes, scores_least_allocated=version.scores_least_allocated)
+        notes.remark(draft.path_of("plugins.multiPoint"), message)
+    replace_removed_plugins(draft, notes, scores_least_allocated=version.scores_least_allocated)
     if version.is_old:
-        complete(draft, source.notes)
-        weigh_balanced_alike(draft, source.notes)
+        enable_new_plugins_wholly(draft, notes)
+        weigh_balanced_resources_alike(draft, notes)
     if version.has_old_weights:
-        keep_old_weights(draft, source.notes, draft.below("plugins.score"))
+        # After the removed plugins: an old configuration may have named their successors with weights of their own.
+        keep_old_weights(draft, notes, draft.path_of("plugins.score"))
     if version.lists_own_spreading:
-        _list_own_spreading(draft, source)
-
-
-def _list_own_spreading(draft: ProfileDraft, source: Part) -> None:
-    spread = draft.args.get("PodTopologySpread")
-    if spread and spread.fields.get("defaultConstraints") and "defaultingType" not in spread.fields:
-        spread.fields["defaultingType"] = "List"
-        message = "defaultingType: List is written out, which v1 no longer infers from defaultConstraints"
-        source.notes.remark(spread.path, message)
+        spread = draft.args.get("PodTopologySpread")
+        if spread and spread.fields.get("defaultConstraints") and "defaultingType" not in spread.fields:
+            # SetDefaults_PodTopologySpreadArgs of apis/config/v1beta1/defaults.go; v1 refuses constraints without it.
+            spread.fields["defaultingType"] = "List"
+            message = "defaultingType: List is written out, which v1 no longer infers from defaultConstraints"
+            notes.remark(spread.path, message)

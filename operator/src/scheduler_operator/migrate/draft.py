@@ -1,23 +1,40 @@
-"""What every kind of input is read into: one scheduler process and its profiles, in today's words.
+"""Drafts of a scheduler process and its profiles, in the words of v1: the result of reading an input of any kind.
 
-input ──► Process (draft) ──► without what v1 no longer has ──► shortest form ──► objects
+input ──► ProcessDraft ──► without plugins that v1 does not have ──► shortest form ──► objects
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import NEWEST_MINOR, Version
+from scheduler_runtime.catalog import NEWEST_MINOR, SUPPORTED_MINORS, Target, Version
 
+TARGETS = tuple(map(Target.parse, SUPPORTED_MINORS))
+"""The kube-schedulers whose behaviour is known, the oldest first."""
 POINTS = tuple(catalog.defaults(Version.parse(NEWEST_MINOR)).points_in_order())
 """The extension points in the order in which a profile shows them."""
 
+_UPSTREAM_REGISTRIES = (
+    "",  # images that were loaded into a node
+    "registry.k8s.io/",
+    "k8s.gcr.io/",
+    "gcr.io/google_containers/",
+    "gcr.io/google-containers/",
+    "gcr.io/k8s-artifacts-prod/",
+    "asia.gcr.io/k8s-artifacts-prod/",
+    "eu.gcr.io/k8s-artifacts-prod/",
+    "us.gcr.io/k8s-artifacts-prod/",
+)
+"""The places where Kubernetes publishes its images, and those where it published them earlier."""
+_UPSTREAM_NAMES = re.compile(r"(?:kube-scheduler|hyperkube)(?:-(?:amd64|arm|arm64|ppc64le|s390x))?")
+
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A plugin that the input enables or disables, and where it does so."""
+class PluginEntry:
+    """A plugin that the input enables or disables, and the place where it does so."""
 
     name: str
     weight: int | None = None
@@ -26,37 +43,50 @@ class Entry:
 
 @dataclass(slots=True)
 class PluginChanges:
-    """What the input changes at one extension point."""
+    """The changes of an input to the default plugins of one extension point."""
 
-    enabled: list[Entry] = field(default_factory=list)
-    disabled: list[Entry] = field(default_factory=list)
+    enabled: list[PluginEntry] = field(default_factory=list)
+    disabled: list[PluginEntry] = field(default_factory=list)
 
     def disables(self, name: str) -> bool:
-        """Whether the default plugin called ``name`` is off here."""
+        """Return True if the default plugin called ``name`` is off here, by name or by ``*``."""
         return any(entry.name in (name, "*") for entry in self.disabled)
 
     def enables(self, name: str) -> bool:
-        """Whether the input names the plugin to be on here."""
+        """Return True if the input enables the plugin here by name."""
         return any(entry.name == name for entry in self.enabled)
 
     def disable(self, name: str, path: str = "") -> None:
-        """Turn the default plugin off, if it is not off already."""
+        """Turn the default plugin off, unless it is off already."""
         if not self.disables(name):
-            self.disabled.append(Entry(name, path=path))
+            self.disabled.append(PluginEntry(name, path=path))
 
-    def bring_back(self, entry: Entry) -> bool:
-        """Have a default plugin that is off; whether it was."""
+    def enable_again(self, entry: PluginEntry) -> bool:
+        """Turn a default plugin on that is off here. Return True if it was off."""
         if not self.disables(entry.name) or self.enables(entry.name):
             return False
-        self.disabled = [each for each in self.disabled if each.name != entry.name]
+        self.disabled = [disabled for disabled in self.disabled if disabled.name != entry.name]
+        # Without its own entry a plugin is on by default, unless a ``*`` disables it still.
         if self.disables(entry.name):
             self.enabled.append(entry)
         return True
 
+    def as_field(self) -> dict[str, Any]:
+        """Return the changes as a profile writes them under the name of the extension point."""
+        value: dict[str, Any] = {}
+        if self.disabled:
+            value["disabled"] = [{"name": entry.name} for entry in self.disabled]
+        if self.enabled:
+            value["enabled"] = [
+                {"name": entry.name} if entry.weight is None else {"name": entry.name, "weight": entry.weight}
+                for entry in self.enabled
+            ]
+        return value
+
 
 @dataclass(slots=True)
-class Args:
-    """The arguments that the input gives a plugin, and where."""
+class ArgsDraft:
+    """The arguments of a plugin, and their place in the input."""
 
     fields: dict[str, Any]
     path: str
@@ -68,72 +98,92 @@ class ProfileDraft:
 
     name: str | None = None
     path: str = ""
-    """Where the input has it; empty when the input is nothing else."""
+    """The place in the input; empty when the input is nothing but this profile."""
     name_path: str = ""
     is_in_document: bool = False
-    """Whether the input has the profile in the words of a KubeSchedulerConfiguration."""
+    """True if the input has the profile in the words of a KubeSchedulerConfiguration."""
     plugins: dict[str, PluginChanges] = field(default_factory=dict)
-    args: dict[str, Args] = field(default_factory=dict)
+    args: dict[str, ArgsDraft] = field(default_factory=dict)
     percentage_of_nodes_to_score: int | None = None
     nodes: list[dict[str, Any]] = field(default_factory=list)
     """Requirements on the labels of the nodes it uses."""
 
     def at(self, point: str) -> PluginChanges:
-        """The changes at an extension point."""
+        """Return the changes at an extension point."""
         return self.plugins.setdefault(point, PluginChanges())
 
-    def below(self, key: str) -> str:
-        """The path of a field of the profile; of the profile itself, where the input has no such field."""
+    def path_of(self, key: str) -> str:
+        """Return the path of a field of the profile; that of the profile itself where the input has no such field."""
         if not self.is_in_document:
             return self.path
         return f"{self.path}.{key}" if self.path else key
 
+    def plugins_field(self) -> dict[str, Any]:
+        """Return ``plugins`` as a profile writes it."""
+        return {point: value for point, changes in self.plugins.items() if (value := changes.as_field())}
+
+    def plugin_config_field(self) -> list[dict[str, Any]]:
+        """Return ``pluginConfig`` as a profile writes it."""
+        return [{"name": name, "args": args.fields} for name, args in self.args.items() if args.fields]
+
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """The image that the input runs, and where it names it."""
+class SchedulerImage:
+    """The image that the input runs, and the place where the input names it."""
 
     name: str
-    path: str
+    path: str = ""
+
+    @property
+    def base_name(self) -> str:
+        """The name without registry and folders, with tag and digest."""
+        return self.name.rpartition("/")[2]
+
+    @property
+    def is_upstream(self) -> bool:
+        """True if Kubernetes itself published it: other images are called kube-scheduler too, and have more plugins."""
+        registry = self.name[: len(self.name) - len(self.base_name)]
+        name = self.base_name.partition("@")[0].partition(":")[0]
+        return registry in _UPSTREAM_REGISTRIES and _UPSTREAM_NAMES.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Unelected:
-    """Where the input turns the leader election off, and the words for it, which are empty for a field."""
+class ElectionOff:
+    """The place where the input turns leader election off, and the words that do so, which are empty for a field."""
 
     path: str
     words: str = ""
 
 
 @dataclass(slots=True)
-class Process:
+class ProcessDraft:
     """One scheduler process."""
 
     profiles: list[ProfileDraft] = field(default_factory=list)
     scheduler: dict[str, Any] = field(default_factory=dict)
-    """Fields of ``spec.scheduler``, defaults included."""
+    """Fields of ``spec.scheduler``, those with default values included."""
     extenders: list[dict[str, Any]] = field(default_factory=list)
     extenders_path: str = ""
     overrides: dict[str, Any] = field(default_factory=dict)
     """Fields of the rendered document that only an override can set, by JSON pointer."""
     needs_kube_scheduler: bool = False
-    """Whether only kube-scheduler itself can do what is asked."""
+    """True if only kube-scheduler itself can do what the input asks for."""
     allowed: frozenset[str] = frozenset()
     """The codes of findings that comments in the input accept."""
-    image: Image | None = None
-    unelected: Unelected | None = None
-    """None when its processes elect a leader, as they do unless they are told otherwise."""
+    image: SchedulerImage | None = None
+    election_off: ElectionOff | None = None
+    """None when the process elects a leader, which is the default."""
 
-    def elect(self, field: str, value: Any) -> None:
-        """Say something of the leader election; None says nothing."""
+    def set_leader_election(self, field: str, value: Any) -> None:
+        """Set a field of the leader election; None leaves the field alone."""
         if value is not None:
             self.scheduler.setdefault("leaderElection", {})[field] = value
 
-    def connect(self, field: str, value: Any) -> None:
-        """Say something of the connection to the API server; None says nothing."""
+    def set_connection(self, field: str, value: Any) -> None:
+        """Set a field of the connection to the API server; None leaves the field alone."""
         if value is not None:
             self.scheduler.setdefault("clientConnection", {})[field] = value
 
     def override(self, pointer: str, value: Any) -> None:
-        """Carry a field of the document for which a profile has no field of its own."""
+        """Set a field of the document for which a profile has no field of its own."""
         self.overrides[pointer] = value

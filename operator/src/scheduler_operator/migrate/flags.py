@@ -1,4 +1,7 @@
-"""kube-scheduler's flags, 1.2 to 1.37: which are carried over, and why the others are not."""
+"""kube-scheduler's flags, 1.2 to 1.37: those that are carried over, and the reasons why the others are not.
+
+Reads command lines into flags, and the value of ``--feature-gates`` into the gates that a known version accepts.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from scheduler_operator.migrate.documents import OWN_CREDENTIALS, OWN_LEASE
+from scheduler_operator.migrate.draft import TARGETS
+from scheduler_operator.migrate.input_part import ImportNotes
+from scheduler_runtime.catalog.gates import gates_of
 
 PROGRAM = "kube-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
-    """One flag of a command line, with dashes for underscores, and where it stands."""
+class CommandFlag:
+    """One flag of a command line, with dashes for underscores, and its place in the input."""
 
     name: str
     value: str
@@ -50,7 +56,7 @@ CARRIED = frozenset(
         "v",
     }
 )
-"""Flags whose value finds a place in the objects."""
+"""Flags whose value has a place in the objects."""
 
 _GROUPS: Mapping[str, str] = MappingProxyType(
     {
@@ -80,14 +86,19 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
     }
 )
 EXPLAINED: Mapping[str, str] = MappingProxyType({name: why for names, why in _GROUPS.items() for name in names.split()})
-"""Flags that find no place, and why."""
+"""Flags that have no place in the objects, and the reason for each."""
 
 BESIDE_CONFIG = frozenset(
     {"config", "feature-gates", "v", "algorithm-provider", "policy-config-file", "policy-configmap"}
     | {name for name in CARRIED if name.startswith("leader-elect")}
 )
-"""The carried flags that count even when ``--config`` is given; kube-scheduler ignores the others then."""
+"""The carried flags that count even when ``--config`` is given; kube-scheduler ignores the others then.
 
+Options.ApplyTo in cmd/kube-scheduler/app/options/options.go: with a file, flags that are fields of the configuration
+are ignored, but for those that choose the algorithm, up to 1.22, and those of the leader election.
+"""
+
+# Only a flag that is not of these takes the next word as its value, when it has no "=".
 _BOOLEAN = frozenset(
     {
         "add-dir-header",
@@ -115,17 +126,32 @@ _BOOLEAN = frozenset(
 _REDIRECTIONS = ("<", ">", "|", "&", ";", "1>", "2>")
 
 
-def read_flags(words: Sequence[tuple[str, str]]) -> list[Flag]:
-    """The flags among ``words``, which are the parts of a command line, each with its path.
+def read_flags(words: Sequence[tuple[str, str]]) -> list[CommandFlag]:
+    """Return the flags among ``words``, the parts of a command line, each with its path.
 
-    A shell that is given the whole command line as one word is seen through.
+    A word that is a whole command line, for a shell, is split into its own words.
     """
-    return list(_flags([part for word, path in words for part in _split(word, path)]))
+    parts = [(part, path) for word, path in words for part in _split_shell_line(word)]
+    flags: list[CommandFlag] = []
+    index = 0
+    while index < len(parts):
+        word, path = parts[index]
+        index += 1
+        if not word.startswith("-") or not word.strip("-"):
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        # kube-scheduler normalizes underscores (component-base/cli/flag).
+        name = name.replace("_", "-")
+        if not equals and name not in _BOOLEAN and index < len(parts) and not parts[index][0].startswith("-"):
+            value = parts[index][0]
+            index += 1
+        flags.append(CommandFlag(name, value if value or equals else "true", path))
+    return flags
 
 
-def _split(word: str, path: str) -> Iterator[tuple[str, str]]:
+def _split_shell_line(word: str) -> Iterator[str]:
     if PROGRAM not in word or not any(space in word for space in " \t\n"):
-        yield word, path
+        yield word
         return
     try:
         parts = shlex.split(word, comments=True)
@@ -133,20 +159,55 @@ def _split(word: str, path: str) -> Iterator[tuple[str, str]]:
         parts = word.split()
     for part in parts:
         if part.startswith(_REDIRECTIONS):
-            return
-        yield part, path
+            return  # what follows is another command, or a file
+        yield part
 
 
-def _flags(words: list[tuple[str, str]]) -> Iterator[Flag]:
-    index = 0
-    while index < len(words):
-        word, path = words[index]
-        index += 1
-        if not word.startswith("-") or not word.strip("-"):
+_GATE_GROUPS = ("AllAlpha", "AllBeta")
+_RENAMED_GATES: Mapping[str, str] = MappingProxyType({"VolumeCapacityPriority": "StorageCapacityScoring"})
+
+
+def read_feature_gates(flag: CommandFlag, notes: ImportNotes) -> dict[str, bool]:
+    """Return the gates that the flag turns on or off, without those that no known version accepts.
+
+    A gate is refused by a version that no longer has it, and by one that has locked it to the other value.
+    """
+    gates: dict[str, bool] = {}
+    for pair in filter(None, flag.value.split(",")):
+        # The oldest versions had "component:Name=true".
+        name, _, value = pair.rpartition(":")[2].strip().partition("=")
+        if value.lower() not in ("true", "false"):
+            notes.refuse(flag.path, f"{pair!r} turns no feature gate on or off; write it like Name=true")
             continue
-        name, equals, value = word.lstrip("-").partition("=")
-        name = name.replace("_", "-")
-        if not equals and name not in _BOOLEAN and index < len(words) and not words[index][0].startswith("-"):
-            value = words[index][0]
-            index += 1
-        yield Flag(name, value if value or equals else "true", path)
+        value = value.lower()
+        if name in _RENAMED_GATES:
+            message = f"the feature gate {name} is called {_RENAMED_GATES[name]} since Kubernetes 1.33"
+            notes.remark(flag.path, message)
+            name = _RENAMED_GATES[name]
+        is_on = value == "true"
+        accepting = [
+            target
+            for target in TARGETS
+            if name in _GATE_GROUPS
+            or ((gate := gates_of(target.minor).get(name)) and not (gate.locked and gate.default != is_on))
+        ]
+        if len(accepting) == len(TARGETS):
+            gates[name] = is_on
+            continue
+        words = f"the feature gate {name}"
+        if not accepting:
+            message = f"{words} is left out: no kube-scheduler since {TARGETS[0]} takes {name}={value}"
+            notes.remark(flag.path, message)
+            continue
+        accepted_by = " and ".join(target.minor for target in accepting)
+        refused_by = " and ".join(target.minor for target in TARGETS if target not in accepting)
+        if all(gates_of(target.minor)[name].locked for target in accepting):
+            # The value changes nothing where it is accepted: left out, the profile runs on every version.
+            message = f"{words} is left out: on Kubernetes {accepted_by} it is {value} in any case, and "
+            notes.remark(flag.path, f"{message}kube-scheduler of {refused_by} refuses to start with it")
+            continue
+        message = f"{words} is kept, and right on Kubernetes {accepted_by}; on {refused_by} a profile with "
+        advice = "is refused: delete it from spec.scheduler.featureGates there"
+        notes.remark(flag.path, f"{message}{name}={value} {advice}")
+        gates[name] = is_on
+    return gates

@@ -1,20 +1,18 @@
-"""Pods, DaemonSets and Deployments that run kube-scheduler: their flags, and how their pods are placed."""
+"""Read Pods, DaemonSets and Deployments that run kube-scheduler: their flags, and the placement of their pods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from scheduler_operator.migrate.command_line import read_command_line
-from scheduler_operator.migrate.context import Context
-from scheduler_operator.migrate.draft import Image, Process
+from scheduler_operator.migrate.command_line import ReadConfiguration, read_command_line
+from scheduler_operator.migrate.draft import ProcessDraft, SchedulerImage
 from scheduler_operator.migrate.flags import PROGRAM
-from scheduler_operator.migrate.images import last_of
-from scheduler_operator.migrate.parts import Part
+from scheduler_operator.migrate.input_part import InputPart
+from scheduler_operator.migrate.inputs import OtherInputs
 
-ReadConfiguration = Callable[[Part], Process | None]
 WORKLOADS = ("Pod", "PodTemplate", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController")
-_PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName")
+_PLACEMENT = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName")
 
 _OWN = (
     "left out, because Berth makes the pods of its schedulers itself, with names, labels, probes, volumes, permissions "
@@ -31,40 +29,54 @@ _EXPLAINED: Mapping[str, str] = MappingProxyType(
         "envFrom": _VARIABLES,
     }
 )
-"""What somebody chose on purpose, and may miss."""
+"""Fields that somebody chose on purpose and may miss, with a remark of their own."""
 
 
-def runs_a_scheduler(source: Part) -> bool:
-    """Whether a container of it does."""
-    spec = _pod_spec(source)
-    return any(_is_scheduler(container) for container in spec.entries("containers"))
+def runs_scheduler(source: InputPart) -> bool:
+    """Return True if a container of the manifest runs kube-scheduler."""
+    return any(_is_scheduler(container) for container in _pod_spec(source).entries("containers"))
 
 
-def read_manifest(source: Part, context: Context, read_configuration: ReadConfiguration) -> Process | None:
-    """The process that a manifest runs."""
+def read_manifest(source: InputPart, inputs: OtherInputs, read_configuration: ReadConfiguration) -> ProcessDraft | None:
+    """Return the process that a manifest runs; None, with the reason among the problems, if it runs none."""
     for key in ("apiVersion", "kind"):
         source.take(key)
     spec = _pod_spec(source)
-    container = next((each for each in spec.entries("containers") if _is_scheduler(each)), None)
+    containers = spec.entries("containers")
+    container = next((container for container in containers if _is_scheduler(container)), None)
     if container is None:
         spec.refuse("containers", f"none of them runs {PROGRAM}: no command, argument or image says so")
         return None
-    process = read_command_line(container, spec, context, read_configuration)
+    process = read_command_line(container, spec, inputs, read_configuration)
     if process is not None:
-        _read_placing(spec, process)
-        _read_container(container, process)
-        _read_replicas(source, process)
+        for field in _PLACEMENT:
+            if value := spec.take(field):
+                process.scheduler[field] = value
+        resources = container.mapping("resources")
+        amounts = {field: value for field in ("requests", "limits") if (value := resources.raw_mapping(field))}
+        if amounts:
+            process.scheduler["resources"] = amounts
+        if image := container.text("image"):
+            process.image = SchedulerImage(image, container.path_of("image"))
+        kind = source.value.get("kind")
+        if kind in ("Pod", "PodTemplate", "DaemonSet"):
+            count = "1 here" if process.election_off else "2 by default"
+            message = f"a {kind} ran one process for each node that has it; Berth runs a Deployment with "
+            source.notes.remark(source.path, f"{message}spec.scheduler.replicas, {count}")
+        elif (replicas := source.mapping("spec").integer("replicas")) is not None:
+            process.scheduler["replicas"] = replicas
         process.allowed |= source.allowed
-    _tell_own(source, [each for each in spec.entries("containers") if each is not container])
+    _remark_on_own_fields(source, [other for other in containers if other is not container])
     return process
 
 
-def _tell_own(source: Part, others: list[Part]) -> None:
-    """What Berth decides itself is told in one remark, because nearly every manifest has most of it."""
-    for other in others:
+def _remark_on_own_fields(source: InputPart, other_containers: list[InputPart]) -> None:
+    """Explain the fields that Berth decides itself, in one remark, because nearly every manifest has most of them."""
+    for other in other_containers:
         source.notes.remark(other.path, _ALONE)
-    beside = tuple(f"{other.path}." for other in others)
-    unread = [(part.at(key), key) for part, key in source.unread() if not part.at(key).startswith(beside)]
+    explained = tuple(f"{other.path}." for other in other_containers)
+    unread = [(part.path_of(key), key) for part, key in source.unread()]
+    unread = [(path, key) for path, key in unread if not path.startswith(explained)]
     for path, key in unread:
         if key in _EXPLAINED:
             source.notes.remark(path, _EXPLAINED[key])
@@ -73,7 +85,7 @@ def _tell_own(source: Part, others: list[Part]) -> None:
         source.notes.remark(source.path, f"{names}: {_OWN}", places)
 
 
-def _pod_spec(source: Part) -> Part:
+def _pod_spec(source: InputPart) -> InputPart:
     match source.value.get("kind"):
         case "Pod":
             return source.mapping("spec")
@@ -82,36 +94,11 @@ def _pod_spec(source: Part) -> Part:
     return source.mapping("spec").mapping("template").mapping("spec")
 
 
-def _is_scheduler(container: Part) -> bool:
-    words = [word for key in ("command", "args") for word in _words(container.value.get(key))]
-    image = str(container.value.get("image") or "")
-    return any(PROGRAM in word for word in words) or "scheduler" in last_of(image)
-
-
-def _words(value: object) -> list[str]:
-    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
-
-
-def _read_placing(spec: Part, process: Process) -> None:
-    for field in _PLACING:
-        if value := spec.take(field):
-            process.scheduler[field] = value
-
-
-def _read_container(container: Part, process: Process) -> None:
-    resources = container.mapping("resources")
-    wanted = {field: value for field in ("requests", "limits") if (value := resources.whole(field))}
-    if wanted:
-        process.scheduler["resources"] = wanted
-    if image := container.text("image"):
-        process.image = Image(image, container.at("image"))
-
-
-def _read_replicas(source: Part, process: Process) -> None:
-    kind = source.value.get("kind")
-    if kind in ("Pod", "PodTemplate", "DaemonSet"):
-        count = "1 here" if process.unelected else "2 by default"
-        message = "ran one process for each node that has it; Berth runs a Deployment with spec.scheduler.replicas, "
-        source.notes.remark(source.path, f"a {kind} {message}{count}")
-    elif (replicas := source.mapping("spec").integer("replicas")) is not None:
-        process.scheduler["replicas"] = replicas
+def _is_scheduler(container: InputPart) -> bool:
+    """Return True if a word of the command is kube-scheduler, or the image's name is that of any scheduler."""
+    # Looks at the values without reading them: a container that is none must remain unread.
+    for key in ("command", "args"):
+        words = container.value.get(key)
+        if isinstance(words, list) and any(isinstance(word, str) and PROGRAM in word for word in words):
+            return True
+    return "scheduler" in SchedulerImage(str(container.value.get("image") or "")).base_name

@@ -1,26 +1,26 @@
-"""From the draft of a process to the objects of the API."""
+"""Objects of the API from the draft of a process: a SchedulerProfile for each profile, PluginConfigs before it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from scheduler_operator.migrate.draft import POINTS, Process, ProfileDraft
-from scheduler_operator.migrate.images import choose_image
-from scheduler_operator.migrate.naming import label, named
-from scheduler_operator.migrate.outcome import Notes
-from scheduler_operator.migrate.shortest import shorten, written_args, written_plugins
+from scheduler_operator.migrate.draft import POINTS, ProcessDraft, ProfileDraft
+from scheduler_operator.migrate.input_part import ImportNotes
+from scheduler_operator.migrate.minimal_form import shorten
 from scheduler_operator.models import API_VERSION, PluginConfigSpec, ProfileSpec
+from scheduler_operator.models.fields import DNS_LABEL
 from scheduler_operator.render.findings import ANNOTATION
+from scheduler_operator.resources.names import NAME_LENGTH, RESERVED
 from scheduler_runtime import catalog
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, explain
 
 Object = dict[str, Any]
-_ALL = "*"
-_SCHEDULER_ORDER = (
+_SCHEDULER_FIELDS = (
     "replicas",
     "image",
     "kubernetesVersion",
@@ -41,6 +41,7 @@ _SCHEDULER_ORDER = (
     "podLabels",
     "podAnnotations",
 )
+"""The fields of ``spec.scheduler`` in the order in which the documentation shows them."""
 DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
         "replicas": 2,
@@ -52,7 +53,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "logLevel": 2,
     }
 )
-"""What ``spec.scheduler`` means where it says nothing."""
+"""The meaning of ``spec.scheduler`` where a field is absent."""
 _DOCUMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
         "/enableProfiling": True,
@@ -60,36 +61,194 @@ _DOCUMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "/clientConnection/contentType": "application/vnd.kubernetes.protobuf",
     }
 )
-_ALONE = 1
 _UNSET_DURATIONS = ("", "0", "0s")
 _SHARED_EXTENDERS = (
     "became an override, because they are asked about the pods of every profile of the process; give a profile a "
     "process and extenders of its own to have them asked about its pods alone"
 )
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
-def objects(process: Process, wished: str, notes: Notes, taken: set[str]) -> list[Object]:
-    """The objects that make ``process`` run again: PluginConfigs first, then the profile and those that join it.
+def build_objects(process: ProcessDraft, requested_name: str, notes: ImportNotes, used_names: set[str]) -> list[Object]:
+    """Return the objects that make ``process`` run again: PluginConfigs, the profile, and those that join it.
 
-    ``taken`` are the names that other profiles have already; the new ones are added.
+    ``requested_name`` is for a profile without a name. ``used_names`` are those of other profiles; the new ones are
+    added. Objects that the API would refuse become problems in ``notes``.
     """
     names: list[str] = []
     for draft in process.profiles:
-        names.append(named(draft, wished, {*taken, *names}, notes))
+        names.append(_choose_name(draft, requested_name, {*used_names, *names}, notes))
         shorten(draft, notes, is_alone=len(process.profiles) == 1)
-    taken.update(names)
-    foreign = [list(_foreign(draft)) for draft in process.profiles]
-    _choose_engine(process, foreign, notes)
-    choose_image(process, list(dict.fromkeys(plugin for plugins in foreign for plugin in plugins)), notes)
-    _tell_election(process, notes)
-    declared = {plugin: _declares(plugin, process, notes) for plugins in foreign for plugin in plugins}
-    found: list[Object] = []
+    used_names.update(names)
+    foreign = [_foreign_plugins(draft) for draft in process.profiles]
+    if process.extenders and len(process.profiles) > 1:
+        # spec.extenders of a profile are asked about its own pods, those of a document about the pods of all profiles.
+        process.override("/extenders", process.extenders)
+        process.extenders = []
+        notes.remark(process.extenders_path, _SHARED_EXTENDERS)
+    _choose_engine(process, list(dict.fromkeys(plugin for plugins in foreign for plugin in plugins)), notes)
+    if process.election_off is not None:
+        # One process, unless the input has a number: without election several would have decided side by side.
+        became = "left out" if "replicas" in process.scheduler else "became scheduler.replicas: 1"
+        process.scheduler.setdefault("replicas", 1)
+        message = f"{process.election_off.words} {became}: Berth's schedulers elect a leader always, so that several "
+        notes.remark(process.election_off.path, f"{message}are safe".lstrip())
+    declares = {plugin: _declares(plugin, process, notes) for plugins in foreign for plugin in plugins}
+    objects: list[Object] = []
     for name, draft, plugins in zip(names, process.profiles, foreign, strict=True):
-        found += [_plugin_config(name, draft, plugin, declared[plugin]) for plugin in plugins]
-        spec = _spec(name, names[0], draft, process, plugins)
-        found.append(_object("SchedulerProfile", name, spec, process.allowed))
-    _check(found, notes)
-    return found
+        for plugin in plugins:
+            spec: Object = {"plugin": plugin}
+            if (args := draft.args.get(plugin)) and args.fields:
+                spec["args"] = without_nulls(args.fields)
+            objects.append(_object("PluginConfig", _reference(name, plugin), {**spec, "declares": declares[plugin]}))
+        profile_spec = _profile_spec(name, names[0], draft, process, plugins)
+        objects.append(_object("SchedulerProfile", name, profile_spec, process.allowed))
+    _check_objects(objects, notes)
+    return objects
+
+
+def is_profile_name(name: str) -> bool:
+    """Return True if a profile can have this name."""
+    return len(name) <= NAME_LENGTH and re.fullmatch(DNS_LABEL, name) is not None and name not in RESERVED
+
+
+def _choose_name(draft: ProfileDraft, requested: str, used: Collection[str], notes: ImportNotes) -> str:
+    """Return a name for the profile, with a remark whenever pods have to change their schedulerName.
+
+    A schedulerName may be any text, the name of an object only a DNS label.
+    """
+    if not draft.name and requested:
+        message = f"names no scheduler, which makes it {DEFAULT_SCHEDULER_NAME}; it is called {requested} as requested"
+        notes.remark(draft.path, f"{message}, so that only pods with spec.schedulerName: {requested} are its own")
+    original = name = draft.name or requested or DEFAULT_SCHEDULER_NAME
+    if not is_profile_name(name) or name in used:
+        # Ten characters are room for "-scheduler" or a number.
+        stem = (_NOT_IN_NAMES.sub("-", name.lower()).strip("-") or "scheduler")[: NAME_LENGTH - 10].strip("-")
+        if not is_profile_name(stem):
+            stem = f"{stem}-scheduler"
+        candidates = [stem, *(f"{stem}-{number}" for number in range(2, len(used) + 4))]
+        name = next(candidate for candidate in candidates if is_profile_name(candidate) and candidate not in used)
+    if name != original:
+        is_used = is_profile_name(original)
+        reason = "is the name of another one already" if is_used else "cannot be the name of a SchedulerProfile"
+        message = f"{original!r} {reason}; it is called {name}: write "
+        notes.remark(draft.name_path, f"{message}spec.schedulerName: {name} in the pods that are to be its own")
+    if original == DEFAULT_SCHEDULER_NAME:
+        message = f"serves every pod that names no scheduler, as {original} does: replacesDefaultScheduler is true; "
+        message += "stop the cluster's own scheduler first, or import under another name"
+        notes.remark(draft.name_path if draft.name else draft.path, message)
+    return name
+
+
+def _choose_engine(process: ProcessDraft, foreign: list[str], notes: ImportNotes) -> None:
+    """Decide between Berth's scheduler and kube-scheduler, and whether the image of the input stays.
+
+    ``foreign`` are the plugins that do not come with kube-scheduler: only an image with their Go code has them.
+    """
+    if foreign:
+        process.needs_kube_scheduler = True
+    image = process.image
+    if image is None:
+        return
+    plugins = ", ".join(foreign)
+    if image.is_upstream and foreign:
+        message = f"is kept, but called as upstream's, which has no {plugins}: name one that has"
+    elif image.is_upstream and process.needs_kube_scheduler:
+        message = "is upstream's: engine KubeScheduler runs the kube-scheduler of the cluster's version"
+    elif image.is_upstream:
+        message = (
+            "is upstream's: Berth's own scheduler, which behaves as kube-scheduler of the cluster's version does, "
+            "takes its place; set spec.engine: KubeScheduler to stay with upstream's"
+        )
+    elif foreign:
+        message = f"is not upstream's and kept with engine KubeScheduler: it is taken to have {plugins}"
+    else:
+        message = (
+            "is not upstream's and kept with engine KubeScheduler, because it may hold plugins in Go; "
+            "without any, delete image and engine"
+        )
+    notes.remark(image.path, message)
+    if foreign or not image.is_upstream:
+        process.scheduler["image"] = image.name
+        process.needs_kube_scheduler = True
+
+
+def _foreign_plugins(draft: ProfileDraft) -> list[str]:
+    """Return the plugins of the profile that do not come with kube-scheduler, without repetition."""
+    enabled = [entry.name for changes in draft.plugins.values() for entry in changes.enabled]
+    names = dict.fromkeys((*enabled, *draft.args))
+    return [name for name in names if name and name != "*" and not catalog.is_upstream_plugin(name)]
+
+
+def _declares(plugin: str, process: ProcessDraft, notes: ImportNotes) -> Object:
+    """Return ``declares`` of a foreign plugin, from all profiles: every PluginConfig of it must declare the same."""
+    drafts = [draft for draft in process.profiles if plugin in _foreign_plugins(draft)]
+    enabling = {point for draft in drafts for point, changes in draft.plugins.items() if changes.enables(plugin)}
+    hooks = [point for point in POINTS if point in enabling and point != "multiPoint"]
+    # Enabled at multiPoint, a plugin runs at points that only its code knows.
+    is_guess = "multiPoint" in enabling or not hooks
+    todo = ["name its image in spec.scheduler.image"] if "image" not in process.scheduler else []
+    points = "at which extension points it works, which the input does not tell, and " if is_guess else ""
+    todo.append(f"let declares of its PluginConfig say {points}which permissions it needs")
+    message = f"{plugin} does not come with kube-scheduler and is taken for one in Go, which is why engine is "
+    message += f"KubeScheduler: {', and '.join(todo)}; or write it in Python"
+    for draft in drafts:
+        notes.remark(draft.path_of("plugins"), message)
+    declares: Object = {"hooks": hooks or ["filter"]}  # a plugin without any hook is refused
+    if any(plugin in draft.args and draft.args[plugin].fields for draft in drafts):
+        declares["argsSchema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return declares
+
+
+def _profile_spec(name: str, first: str, draft: ProfileDraft, process: ProcessDraft, foreign: list[str]) -> Object:
+    """Return the spec of a profile; fields of the process only for the ``first``, which the others join."""
+    plugins = draft.plugins_field()
+    spec: Object = {
+        "engine": "KubeScheduler" if process.needs_kube_scheduler else None,
+        "replacesDefaultScheduler": name == DEFAULT_SCHEDULER_NAME,
+        "plugins": {point: plugins[point] for point in POINTS if point in plugins},
+        "pluginConfig": [
+            *(entry for entry in draft.plugin_config_field() if entry["name"] not in foreign),
+            *({"name": plugin, "ref": _reference(name, plugin)} for plugin in foreign),
+        ],
+        "percentageOfNodesToScore": draft.percentage_of_nodes_to_score,
+        "nodes": {"matchExpressions": draft.nodes} if draft.nodes else None,
+    }
+    if name == first:
+        spec["extenders"] = process.extenders
+        spec["overrides"] = [
+            {"op": "add", "path": pointer, "value": value}
+            for pointer, value in process.overrides.items()
+            if value not in (None, "", _DOCUMENT_DEFAULTS.get(pointer))
+        ]
+        spec["scheduler"] = _scheduler_spec(process.scheduler)
+    else:
+        spec["joins"] = first
+    # A zero is a value, such as percentageOfNodesToScore: 0; False and empty values are the defaults.
+    return {
+        key: without_nulls(value)
+        for key, value in spec.items()
+        if value or (value == 0 and not isinstance(value, bool))
+    }
+
+
+def _scheduler_spec(values: Object) -> Object:
+    """Return the fields of ``spec.scheduler`` that differ from their defaults."""
+    spec: Object = {}
+    for key in _SCHEDULER_FIELDS:
+        value, default = values.get(key), DEFAULTS.get(key)
+        if isinstance(value, dict) and isinstance(default, dict):
+            # A duration of zero is one that is not set, for which kube-scheduler takes its default.
+            value = {field: inner for field, inner in value.items() if inner not in (default[field], *_UNSET_DURATIONS)}
+        if value not in (None, {}, [], default):
+            spec[key] = value
+    return spec
+
+
+def _reference(profile: str, plugin: str) -> str:
+    """Return the name of the PluginConfig of a plugin: ``MyPlugin`` of ``mine`` is ``mine-my-plugin``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plugin)
+    return f"{profile}-{_NOT_IN_NAMES.sub('-', words.lower()).strip('-') or 'plugin'}"
 
 
 def _object(kind: str, name: str, spec: Object, allowed: Collection[str] = ()) -> Object:
@@ -99,127 +258,21 @@ def _object(kind: str, name: str, spec: Object, allowed: Collection[str] = ()) -
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _choose_engine(process: Process, foreign: list[list[str]], notes: Notes) -> None:
-    if any(foreign):
-        process.needs_kube_scheduler = True
-    if process.extenders and len(process.profiles) > 1:
-        process.override("/extenders", process.extenders)
-        process.extenders = []
-        notes.remark(process.extenders_path, _SHARED_EXTENDERS)
-
-
-def _tell_election(process: Process, notes: Notes) -> None:
-    """One process for an input without leader election, unless it says itself how many there are to be."""
-    if process.unelected is None:
-        return
-    became = "left out" if "replicas" in process.scheduler else f"became scheduler.replicas: {_ALONE}"
-    process.scheduler.setdefault("replicas", _ALONE)
-    message = f"{process.unelected.words} {became}: Berth's schedulers elect a leader always, so that several are safe"
-    notes.remark(process.unelected.path, message.lstrip())
-
-
-def _spec(name: str, first: str, draft: ProfileDraft, process: Process, foreign: list[str]) -> Object:
-    is_first = name == first
-    spec: Object = {
-        "engine": "KubeScheduler" if process.needs_kube_scheduler else None,
-        "replacesDefaultScheduler": name == DEFAULT_SCHEDULER_NAME,
-        "plugins": {point: written for point in POINTS if (written := written_plugins(draft).get(point))},
-        "pluginConfig": _plugin_args(name, draft, foreign),
-        "percentageOfNodesToScore": draft.percentage_of_nodes_to_score,
-        "nodes": {"matchExpressions": draft.nodes} if draft.nodes else None,
-        "extenders": process.extenders if is_first else None,
-        "overrides": _overrides(process) if is_first else None,
-        "joins": None if is_first else first,
-        "scheduler": _scheduler(process.scheduler) if is_first else None,
-    }
-    return {key: without_nulls(value) for key, value in spec.items() if value or _is_zero(value)}
-
-
-def _scheduler(given: Object) -> Object:
-    """What differs from the defaults, in the order in which the documentation shows it."""
-    found = {key: _differing(given[key], DEFAULTS.get(key)) for key in _SCHEDULER_ORDER if key in given}
-    return {key: value for key, value in found.items() if value not in (None, {}, [])}
-
-
-def _differing(given: Any, default: Any) -> Any:
-    if isinstance(given, dict) and isinstance(default, dict):
-        return {key: value for key, value in given.items() if value not in (default[key], *_UNSET_DURATIONS)} or None
-    return None if given == default else given
-
-
-def _overrides(process: Process) -> list[Object]:
-    return [
-        {"op": "add", "path": pointer, "value": value}
-        for pointer, value in process.overrides.items()
-        if value not in (None, "", _DOCUMENT_DEFAULTS.get(pointer))
-    ]
-
-
-def _is_zero(value: Any) -> bool:
-    return value == 0 and not isinstance(value, bool)
-
-
-def _plugin_args(name: str, draft: ProfileDraft, foreign: list[str]) -> list[Object]:
-    own = [entry for entry in written_args(draft) if entry["name"] not in foreign]
-    return [*own, *({"name": plugin, "ref": _reference(name, plugin)} for plugin in foreign)]
-
-
-def _foreign(draft: ProfileDraft) -> Iterator[str]:
-    """The plugins of the profile that do not come with kube-scheduler, once each."""
-    enabled = [entry.name for changes in draft.plugins.values() for entry in changes.enabled]
-    for name in dict.fromkeys((*enabled, *draft.args)):
-        if name and name != _ALL and not catalog.is_upstream_plugin(name):
-            yield name
-
-
-def _reference(profile: str, plugin: str) -> str:
-    return f"{profile}-{label(plugin) or 'plugin'}"
-
-
-def _plugin_config(profile: str, draft: ProfileDraft, plugin: str, declares: Object) -> Object:
-    given = draft.args.get(plugin)
-    spec: Object = {"plugin": plugin}
-    if given and given.fields:
-        spec["args"] = without_nulls(given.fields)
-    return _object("PluginConfig", _reference(profile, plugin), {**spec, "declares": declares})
-
-
-def _declares(plugin: str, process: Process, notes: Notes) -> Object:
-    """What all profiles together tell of a plugin from elsewhere: every PluginConfig must declare the same."""
-    drafts = [draft for draft in process.profiles if plugin in _foreign(draft)]
-    enabling = {point for draft in drafts for point, changes in draft.plugins.items() if changes.enables(plugin)}
-    hooks = [point for point in POINTS if point in enabling and point != "multiPoint"]
-    for draft in drafts:
-        _tell_foreign(plugin, draft, "multiPoint" in enabling or not hooks, "image" not in process.scheduler, notes)
-    declares: Object = {"hooks": hooks or ["filter"]}
-    if any(plugin in draft.args and draft.args[plugin].fields for draft in drafts):
-        declares["argsSchema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return declares
-
-
-def _tell_foreign(plugin: str, draft: ProfileDraft, is_guess: bool, has_no_image: bool, notes: Notes) -> None:
-    todo = ["name its image in spec.scheduler.image"] if has_no_image else []
-    points = "at which extension points it works, which the input does not tell, and " if is_guess else ""
-    todo.append(f"let declares of its PluginConfig say {points}which permissions it needs")
-    message = f"{plugin} does not come with kube-scheduler and is taken for one in Go, which is why engine is "
-    notes.remark(draft.below("plugins"), f"{message}KubeScheduler: {', and '.join(todo)}; or write it in Python")
-
-
-def _check(found: list[Object], notes: Notes) -> None:
-    """Refuse what the API would refuse."""
+def _check_objects(objects: list[Object], notes: ImportNotes) -> None:
+    """Refuse the input for each object that the API would refuse."""
     models: dict[str, type[BaseModel]] = {"SchedulerProfile": ProfileSpec, "PluginConfig": PluginConfigSpec}
-    for each in found:
-        model = models[each["kind"]]
+    for item in objects:
+        model = models[item["kind"]]
         try:
-            model.model_validate(each["spec"])
+            model.model_validate(item["spec"])
         except ValidationError as error:
-            where = f"{each['kind']} {each['metadata']['name']}, which would come of it"
+            place = f"{item['kind']} {item['metadata']['name']}, which would come of it"
             for problem in explain(error, model):
-                notes.refuse(f"{where}: spec.{problem.path}", problem.message)
+                notes.refuse(f"{place}: spec.{problem.path}", problem.message)
 
 
 def without_nulls(value: Any) -> Any:
-    """``value`` without the fields that are null, which Kubernetes reads as left out."""
+    """Return ``value`` without the fields that are null, which Kubernetes reads as absent."""
     match value:
         case dict():
             return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}

@@ -1,32 +1,33 @@
-"""The scheduler Policy of Kubernetes 1.0 to 1.22: predicates filtered, priorities scored."""
+"""Read the scheduler Policy of Kubernetes 1.0 to 1.22, in which predicates filtered and priorities scored."""
 
 from __future__ import annotations
 
-from scheduler_operator.migrate.completing import complete
-from scheduler_operator.migrate.draft import Args, Entry, Process, ProfileDraft
+from scheduler_operator.migrate.api_versions import enable_new_plugins_wholly, keep_old_weights
+from scheduler_operator.migrate.draft import ArgsDraft, PluginEntry, ProcessDraft, ProfileDraft
 from scheduler_operator.migrate.extenders import read_extender
-from scheduler_operator.migrate.modernise import keep_old_weights, modernise
-from scheduler_operator.migrate.parts import Part
-from scheduler_operator.migrate.policy_names import FILTERS, MANDATORY, PREDICATES, PRIORITIES, SCORES
-from scheduler_operator.migrate.removed_plugins import STRATEGIES
+from scheduler_operator.migrate.input_part import InputPart
+from scheduler_operator.migrate.policy_tables import FILTERS, MANDATORY, PREDICATES, PRIORITIES, SCORES
+from scheduler_operator.migrate.removed_plugins import STRATEGIES, replace_removed_plugins
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import REMOVED_PLUGINS, Version
 
 _API_VERSIONS = ("v1", "kubescheduler.config.k8s.io/v1", "")
-_HOLDERS = {"predicates": "a predicate", "priorities": "a priority", "extenders": "an extender"}
-_GONE = "has no counterpart today: give the pods of the service an affinity for one another"
-_SPREAD = "has no counterpart today: write the label as topologyKey of a defaultConstraint of PodTopologySpread"
+_ENTRY_KINDS = {"predicates": "a predicate", "priorities": "a priority", "extenders": "an extender"}
+_SERVICE_AFFINITY = "has no counterpart today: give the pods of the service an affinity for one another"
+_SERVICE_ANTI_AFFINITY = (
+    "has no counterpart today: write the label as topologyKey of a defaultConstraint of PodTopologySpread"
+)
 _ALWAYS = "left out: a node is asked of no further plugin once one has rejected it, and no plugin can change that"
 
 
-def is_policy(source: Part) -> bool:
-    """Whether this is a Policy; the oldest ones did not always say so."""
+def is_policy(source: InputPart) -> bool:
+    """Return True if this is a Policy; the oldest ones have no kind."""
     kind = source.value.get("kind")
     return kind == "Policy" or (kind is None and ("predicates" in source or "priorities" in source))
 
 
-def read_policy(source: Part) -> Process:
-    """The process that a Policy describes: one profile, for which all its extenders are asked."""
+def read_policy(source: InputPart) -> ProcessDraft:
+    """Return the process that a Policy describes: one profile, with all its extenders."""
     source.take("kind")
     if (version := source.text("apiVersion") or "") not in _API_VERSIONS:
         source.refuse("apiVersion", f"{version!r} is not a version of Policy; the only one is v1")
@@ -37,145 +38,140 @@ def read_policy(source: Part) -> Process:
     _read_predicates(source, draft)
     _read_priorities(source, draft)
     if weight := source.integer("hardPodAffinitySymmetricWeight"):
-        path = source.at("hardPodAffinitySymmetricWeight")
-        draft.args["InterPodAffinity"] = Args({"hardPodAffinityWeight": weight}, path)
-    modernise(draft, source.notes, scores_least_allocated=True)
-    complete(draft, source.notes)
+        path = source.path_of("hardPodAffinitySymmetricWeight")
+        draft.args["InterPodAffinity"] = ArgsDraft({"hardPodAffinityWeight": weight}, path)
+    replace_removed_plugins(draft, source.notes, scores_least_allocated=True)
+    enable_new_plugins_wholly(draft, source.notes)
     if "priorities" not in source:
-        keep_old_weights(draft, source.notes, source.at("priorities"))
-    _collapse(draft)
+        keep_old_weights(draft, source.notes, source.path_of("priorities"))
+    # Last, when every step has said at which points a plugin is on.
+    _disable_everywhere(draft)
     if source.boolean("alwaysCheckAllPredicates"):
         source.remark("alwaysCheckAllPredicates", _ALWAYS)
     extenders = [read_extender(entry) for entry in source.entries("extenders")]
-    source.report_unread(lambda path, key: f"left out: {_holder(path)} has no field {key}")
-    return Process(profiles=[draft], extenders=extenders, extenders_path=source.at("extenders"))
+
+    def explain_unread(path: str, key: str) -> str:
+        holder = next((kind for field, kind in _ENTRY_KINDS.items() if f"{field}[" in path), "a Policy")
+        return f"left out: {holder} has no field {key}"
+
+    source.remark_unread(explain_unread)
+    return ProcessDraft(profiles=[draft], extenders=extenders, extenders_path=source.path_of("extenders"))
 
 
-def _holder(path: str) -> str:
-    """What the field at ``path`` is a field of."""
-    return next((name for field, name in _HOLDERS.items() if f"{field}[" in path), "a Policy")
-
-
-def _read_predicates(source: Part, draft: ProfileDraft) -> None:
-    """Without the field the defaults filter; with it, what it names and what is mandatory."""
+def _read_predicates(source: InputPart, draft: ProfileDraft) -> None:
+    """Disable the filters that no predicate stands for. Without the field the defaults of the time filter."""
     if "predicates" not in source:
         return
-    meant = {entry.path: _predicate(entry, draft) for entry in source.entries("predicates")}
-    chosen = {*MANDATORY, *(plugin for plugins in meant.values() for plugin in plugins)}
-    off = [plugin for plugin in FILTERS if plugin not in chosen]
-    for plugin in off:
-        for point in FILTERS[plugin]:
-            draft.at(point).disable(plugin)
-    _tell(source, "predicates", "filter", sorted(chosen & FILTERS.keys()), off)
-
-
-def _predicate(entry: Part, draft: ProfileDraft) -> tuple[str, ...]:
-    name, argument = entry.text("name") or "", entry.mapping("argument")
-    argument.remark("serviceAffinity", f"{name} {_GONE}")
-    labels = argument.mapping("labelsPresence")
-    if "labels" in labels:
-        field = "presentLabels" if labels.boolean("presence") else "absentLabels"
-        _node_label(draft, field, labels.texts("labels"), argument.at("labelsPresence"))
-        draft.at("filter").enabled.append(Entry("NodeLabel", path=entry.path))
-    plugins = PREDICATES.get(name, ())
-    if not argument.value:
+    enabled = set(MANDATORY)
+    for entry in source.entries("predicates"):
+        name, argument = entry.text("name") or "", entry.mapping("argument")
+        argument.remark("serviceAffinity", f"{name} {_SERVICE_AFFINITY}")
+        labels = argument.mapping("labelsPresence")
+        if "labels" in labels:
+            field = "presentLabels" if labels.boolean("presence") else "absentLabels"
+            _add_node_labels(draft, field, labels.texts("labels"), argument.path_of("labelsPresence"))
+            draft.at("filter").enabled.append(PluginEntry("NodeLabel", path=entry.path))
+        plugins = PREDICATES.get(name, ())
+        enabled.update(plugins)
+        if argument.value:
+            continue  # a predicate of the author's own, whose name means nothing
         if name not in PREDICATES:
             entry.notes.remark(entry.path, f"kube-scheduler never had a predicate {name!r}; look for a plugin like it")
         for plugin in plugins:
             if plugin in REMOVED_PLUGINS:
-                entry.notes.remark(
-                    entry.path, f"{name} was given nothing to look for, and is gone: {REMOVED_PLUGINS[plugin]}"
-                )
-    return plugins
+                message = f"{name} was given nothing to look for, and is gone: {REMOVED_PLUGINS[plugin]}"
+                entry.notes.remark(entry.path, message)
+    disabled = [plugin for plugin in FILTERS if plugin not in enabled]
+    for plugin in disabled:
+        for point in FILTERS[plugin]:
+            draft.at(point).disable(plugin)
+    _remark_on_plugins(source, "predicates", "filter", sorted(enabled & FILTERS.keys()), disabled)
 
 
-def _read_priorities(source: Part, draft: ProfileDraft) -> None:
-    """Without the field the defaults score; with an empty list nothing does."""
+def _read_priorities(source: InputPart, draft: ProfileDraft) -> None:
+    """Enable the plugins that score in the place of the priorities, and disable the other defaults.
+
+    Without the field the defaults of the time score; with an empty list nothing does.
+    """
     if "priorities" not in source:
         return
     entries = source.entries("priorities")
     if not entries:
         draft.at("preScore").disable("*")
         draft.at("score").disable("*")
-        source.notes.remark(source.at("priorities"), "is empty, so that no plugin scores")
+        source.notes.remark(source.path_of("priorities"), "is empty, so that no plugin scores")
         return
-    chosen: dict[str, Entry] = {}
+    scoring: dict[str, PluginEntry] = {}
     for entry in entries:
-        for found in _priority(entry, draft):
-            chosen[found.name] = found
-    _spread(chosen, source)
-    draft.at("score").enabled.extend(chosen.values())
-    off = [plugin for plugin in SCORES if plugin not in chosen]
-    for plugin in off:
-        draft.at("score").disable(plugin)
-        if plugin not in STRATEGIES:
-            draft.at("preScore").disable(plugin)
-    _tell(source, "priorities", "score", sorted(chosen.keys() & {*SCORES, *STRATEGIES}), off)
+        if plugin := _read_priority(entry, draft):
+            scoring[plugin.name] = plugin
+    if spread := scoring.pop("SelectorSpread", None):
+        if "PodTopologySpread" in scoring:
+            message = "left out: PodTopologySpread does it, with the weight of EvenPodsSpreadPriority"
+        else:
+            scoring["PodTopologySpread"] = PluginEntry("PodTopologySpread", spread.weight, spread.path)
+            message = "became PodTopologySpread, which spreads the pods of Services and ReplicaSets"
+        source.notes.remark(spread.path, message)
+    draft.at("score").enabled.extend(scoring.values())
+    disabled = [plugin for plugin in SCORES if plugin not in scoring]
+    for plugin_name in disabled:
+        draft.at("score").disable(plugin_name)
+        if plugin_name not in STRATEGIES:  # these had no preScore
+            draft.at("preScore").disable(plugin_name)
+    enabled = sorted(scoring.keys() & {*SCORES, *STRATEGIES})
+    _remark_on_plugins(source, "priorities", "score", enabled, disabled)
 
 
-def _priority(entry: Part, draft: ProfileDraft) -> list[Entry]:
+def _read_priority(entry: InputPart, draft: ProfileDraft) -> PluginEntry | None:
+    """Return the plugin that scores in the place of a priority, None if there is none."""
     name, weight, argument = entry.text("name") or "", entry.integer("weight"), entry.mapping("argument")
-    argument.remark("serviceAntiAffinity", f"{name} {_SPREAD}")
+    argument.remark("serviceAntiAffinity", f"{name} {_SERVICE_ANTI_AFFINITY}")
     ratio = argument.mapping("requestedToCapacityRatioArguments")
     if ratio.value:
         fields = {"shape": ratio.take("shape"), "resources": ratio.take("resources")}
-        draft.args["RequestedToCapacityRatio"] = Args(fields, argument.path)
-        return [Entry("RequestedToCapacityRatio", weight, entry.path)]
+        draft.args["RequestedToCapacityRatio"] = ArgsDraft(fields, argument.path)
+        return PluginEntry("RequestedToCapacityRatio", weight, entry.path)
     label = argument.mapping("labelPreference")
     if "label" in label:
         field = "presentLabelsPreference" if label.boolean("presence") else "absentLabelsPreference"
-        count = _node_label(draft, field, [label.text("label") or ""], argument.at("labelPreference"))
-        return [Entry("NodeLabel", (weight or 1) * count, entry.path)]
+        labels = [label.text("label") or ""]
+        all_labels = _add_node_labels(draft, field, labels, argument.path_of("labelPreference"))
+        # n such priorities became one NodeLabel plugin of n times the weight (legacy_registry.go).
+        count = sum(len(all_labels.get(key, ())) for key in ("presentLabelsPreference", "absentLabelsPreference"))
+        return PluginEntry("NodeLabel", (weight or 1) * count, entry.path)
     if name == "EqualPriority":
         entry.notes.remark(entry.path, "left out: it gave every node the same score, which decides nothing")
     elif name not in PRIORITIES and not argument.value:
         entry.notes.remark(entry.path, f"kube-scheduler never had a priority {name!r}; look for a plugin like it")
-    return [Entry(PRIORITIES[name], weight, entry.path)] if PRIORITIES.get(name) else []
+    return PluginEntry(PRIORITIES[name], weight, entry.path) if PRIORITIES.get(name) else None
 
 
-def _node_label(draft: ProfileDraft, field: str, labels: list[str], path: str) -> int:
-    """Add to what NodeLabel looks for; how many labels it prefers now."""
-    fields = draft.args.setdefault("NodeLabel", Args({}, path)).fields
+def _add_node_labels(draft: ProfileDraft, field: str, labels: list[str], path: str) -> dict[str, list[str]]:
+    """Add labels to the arguments of NodeLabel, and return these."""
+    fields = draft.args.setdefault("NodeLabel", ArgsDraft({}, path)).fields
     fields[field] = [*fields.get(field, ()), *labels]
-    return sum(len(fields.get(each, ())) for each in ("presentLabelsPreference", "absentLabelsPreference"))
+    return fields
 
 
-def _spread(chosen: dict[str, Entry], source: Part) -> None:
-    """What SelectorSpread did, PodTopologySpread does."""
-    spread = chosen.pop("SelectorSpread", None)
-    if spread and "PodTopologySpread" not in chosen:
-        chosen["PodTopologySpread"] = Entry("PodTopologySpread", spread.weight, spread.path)
-        source.notes.remark(spread.path, "became PodTopologySpread, which spreads the pods of Services and ReplicaSets")
-    elif spread:
-        source.notes.remark(
-            spread.path, "left out: PodTopologySpread does it, with the weight of EvenPodsSpreadPriority"
-        )
-
-
-def _tell(source: Part, key: str, verb: str, on: list[str], off: list[str]) -> None:
-    running, missing = _names(on), [name for name in _names(off) if name not in _names(on)]
+def _remark_on_plugins(source: InputPart, key: str, verb: str, enabled: list[str], disabled: list[str]) -> None:
+    """Remark on the plugins, by today's names, that filter or score, and on those that no entry stands for."""
+    running, missing = (
+        list(dict.fromkeys("NodeResourcesFit" if plugin in STRATEGIES else plugin for plugin in plugins))
+        for plugins in (enabled, disabled)
+    )
     message = f"are plugins that {verb} today: {', '.join(running) or 'none'}"
-    if missing:
+    if missing := [plugin for plugin in missing if plugin not in running]:
         message += f"; no entry stands for {', '.join(missing)}, so that they do not {verb}: "
         message += "take them out of disabled to have them back"
-    source.notes.remark(source.at(key), message)
+    source.notes.remark(source.path_of(key), message)
 
 
-def _names(plugins: list[str]) -> list[str]:
-    """What the plugins are called today, once each."""
-    return list(dict.fromkeys("NodeResourcesFit" if name in STRATEGIES else name for name in plugins))
-
-
-def _collapse(draft: ProfileDraft) -> None:
-    """A plugin that is off at every point it has is off altogether."""
+def _disable_everywhere(draft: ProfileDraft) -> None:
+    """Disable at multiPoint, in one entry, each plugin that is off at every point it has."""
     extends = catalog.defaults(Version.parse(catalog.NEWEST_MINOR)).extends
     for name in {entry.name: None for changes in draft.plugins.values() for entry in changes.disabled}:
         points = [point for point in extends.get(name, ()) if not point.startswith(("placement", "podGroup"))]
-        if points and all(_disables_by_name(draft, point, name) for point in points):
+        if points and all(any(entry.name == name for entry in draft.at(point).disabled) for point in points):
             for changes in draft.plugins.values():
                 changes.disabled = [entry for entry in changes.disabled if entry.name != name]
             draft.at("multiPoint").disable(name)
-
-
-def _disables_by_name(draft: ProfileDraft, point: str, name: str) -> bool:
-    return any(entry.name == name for entry in draft.at(point).disabled)

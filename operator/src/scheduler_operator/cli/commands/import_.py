@@ -39,7 +39,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
       kubectl get deployment,configmap -n sched -o yaml | berth import -
     """
     from scheduler_operator.cli.reading import describe_value, read_files
-    from scheduler_operator.migrate import import_all
+    from scheduler_operator.migrate import import_documents
     from scheduler_runtime.config import Problems
 
     reading = read_files(files, console)
@@ -54,7 +54,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
         if not isinstance(source.value, dict)
     )
     allowed = [source.allowed_codes for source in reading.sources]
-    outcome = import_all([source.value for source in reading.sources], name, allowed=allowed)
+    outcome = import_documents([source.value for source in reading.sources], name, allowed=allowed)
     if isinstance(outcome, Problems):
         raise RefusedError(*(_refusal_at_source(problem, reading.sources) for problem in outcome))
     remarks = tuple(str(_refusal_at_source(remark, reading.sources)) for remark in outcome.remarks)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_operator.migrate import Imported, import_all, imported
+from scheduler_operator.migrate import Imported, import_document, import_documents
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problems
@@ -11,14 +11,14 @@ from scheduler_runtime.config import Problems
 
 def outcome(document: Mapping[str, Any], name: str = "", **files: str) -> Imported:
     """The import of one document; a test whose input is refused fails here, and with the reasons."""
-    found = imported(document, name, files)
+    found = import_document(document, name, files)
     assert isinstance(found, Imported), str(found)
     return found
 
 
 def outcome_of_all(*documents: Mapping[str, Any], name: str = "") -> Imported:
     """The import of several documents together."""
-    found = import_all(documents, name)
+    found = import_documents(documents, name)
     assert isinstance(found, Imported), str(found)
     return found
 
@@ -44,7 +44,7 @@ def remarks(document: Mapping[str, Any], name: str = "mine", **files: str) -> di
 
 def refusals(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, str]:
     """Why a document is refused, by path."""
-    found = imported(document, name, files)
+    found = import_document(document, name, files)
     assert isinstance(found, Problems), str(found)
     return {problem.path: problem.message for problem in found}
 

@@ -1,4 +1,7 @@
-"""Every predicate and priority that kube-scheduler 1.2 to 1.22 had by name, and the plugin that does its work."""
+"""Tables of the predicates and priorities of kube-scheduler 1.2 to 1.22, and of the plugins in their place.
+
+After pkg/scheduler/framework/plugins/legacy_registry.go, which turned Policies into plugins from 1.17 to 1.22.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ PREDICATES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "CheckServiceAffinity": ("ServiceAffinity",),
     }
 )
-"""By name: the plugins that filter in its place."""
+"""By the name of a predicate, the plugins that filter in its place."""
 
 PRIORITIES: Mapping[str, str] = MappingProxyType(
     {
@@ -60,10 +63,10 @@ PRIORITIES: Mapping[str, str] = MappingProxyType(
         "ServiceAffinity": "ServiceAffinity",
     }
 )
-"""By name: the plugin that scores in its place, as it was called when Policies went; none for EqualPriority."""
+"""By the name of a priority, the plugin that scores in its place, as it was called in 1.22; none for EqualPriority."""
 
 MANDATORY = ("TaintToleration", "NodeUnschedulable")
-"""What filtered whether a Policy named it or not."""
+"""The plugins that filtered whether a Policy named them or not: the legacy registry's mandatory predicates."""
 
 FILTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
