@@ -26,34 +26,34 @@ WANTED = {
 
 
 def names(chosen: list[Workload]) -> set[str]:
-    return {each.name for each in chosen}
+    return {workload.name for workload in chosen}
 
 
 @pytest.mark.parametrize("nodes", [1000, 5000])
 def test_the_full_selection_has_every_family_at_both_sizes(nodes: int) -> None:
-    chosen = [each for each in load() if "full" in each.labels]
-    assert {each.case for each in chosen if each.nodes == nodes} == WANTED
+    chosen = [workload for workload in load() if "full" in workload.labels]
+    assert {workload.case for workload in chosen if workload.nodes == nodes} == WANTED
 
 
 def test_every_case_can_be_tried_in_seconds() -> None:
-    smoke = [each for each in load() if "smoke" in each.labels]
-    assert {each.case for each in smoke} == {each.case for each in load()}
-    assert max(each.pods for each in smoke) <= 300
+    smoke = [workload for workload in load() if "smoke" in workload.labels]
+    assert {workload.case for workload in smoke} == {workload.case for workload in load()}
+    assert max(workload.pods for workload in smoke) <= 300
 
 
 def test_default_runs_are_long_enough_for_samples() -> None:
     chosen = select(load(), label="default", cases=[], nodes=[])
-    assert all(each.count(each.steps[-1]) >= 2000 for each in chosen)  # type: ignore[arg-type]  # checked by load
+    assert all(workload.count(workload.steps[-1]) >= 2000 for workload in chosen)  # type: ignore[arg-type]  # checked by load
 
 
 def test_pods_of_anti_affinity_never_outnumber_the_nodes() -> None:
-    for each in load():
-        if each.case == "SchedulingPodAntiAffinity":
-            assert each.pods <= each.nodes
+    for workload in load():
+        if workload.case == "SchedulingPodAntiAffinity":
+            assert workload.pods <= workload.nodes
 
 
 def test_no_workload_is_there_twice() -> None:
-    assert Counter(each.name for each in load()).most_common(1)[0][1] == 1
+    assert Counter(workload.name for workload in load()).most_common(1)[0][1] == 1
 
 
 def test_a_size_asked_for_by_name_needs_no_label() -> None:
@@ -120,4 +120,4 @@ def test_a_file_that_cannot_be_run_is_refused_with_what_is_wrong(
 
 def test_every_template_is_used_by_a_case() -> None:
     there = {path.relative_to(CASES.parent).as_posix() for path in CASES.parent.glob("templates/*.yaml")}
-    assert there == {path for each in workloads.load() for path in each.templates}
+    assert there == {path for workload in workloads.load() for path in workload.templates}

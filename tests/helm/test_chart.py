@@ -28,8 +28,8 @@ def template(*values: str) -> dict[tuple[str, str], Any]:
     chosen = [argument for value in values for argument in ("--set", value)]
     answer = helm("template", "berth", str(CHART), "--namespace", "berth-system", *chosen)
     assert answer.returncode == 0, answer.stderr
-    objects = [each for each in yaml.safe_load_all(answer.stdout) if each]
-    return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+    objects = [item for item in yaml.safe_load_all(answer.stdout) if item]
+    return {(item["kind"], item["metadata"]["name"]): item for item in objects}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def operator(objects: dict[tuple[str, str], Any]) -> Any:
 
 def rules(objects: dict[tuple[str, str], Any]) -> list[dict[str, Any]]:
     """What the operator is granted, wherever."""
-    roles = [each for (kind, _), each in objects.items() if kind in ("Role", "ClusterRole")]
+    roles = [item for (kind, _), item in objects.items() if kind in ("Role", "ClusterRole")]
     return [rule for role in roles for rule in role.get("rules", [])]
 
 
@@ -57,7 +57,7 @@ def test_the_generated_rules_are_what_the_catalog_says() -> None:
 
 
 def test_everything_is_in_the_releases_namespace_or_in_none_but_one_role(chart: dict[tuple[str, str], Any]) -> None:
-    elsewhere = {key for key, each in chart.items() if each["metadata"].get("namespace") not in ("berth-system", None)}
+    elsewhere = {key for key, item in chart.items() if item["metadata"].get("namespace") not in ("berth-system", None)}
     assert elsewhere == {("Role", READER_BINDINGS), ("RoleBinding", READER_BINDINGS)}
     assert chart["Role", READER_BINDINGS]["metadata"]["namespace"] == "kube-system"
 
@@ -93,7 +93,7 @@ def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[s
 
 def test_no_profile_can_have_the_name_of_an_object_of_the_chart(chart: dict[tuple[str, str], Any]) -> None:
     generated = {kind.name for kind in kinds.GENERATED}
-    own = {key for key, each in chart.items() if each["metadata"].get("namespace") != "kube-system"}
+    own = {key for key, item in chart.items() if item["metadata"].get("namespace") != "kube-system"}
     assert {name.removeprefix("berth-") for kind, name in own if kind in generated} == set(RESERVED)
 
 
@@ -164,7 +164,7 @@ def test_the_notes_begin_with_the_profile_of_the_readme() -> None:
 def test_the_policies_speak_of_the_releases_own_accounts() -> None:
     answer = helm("template", "berth", str(CHART), "--namespace", "schedulers")
     policies = [
-        each for each in yaml.safe_load_all(answer.stdout) if each and each["kind"] == "ValidatingAdmissionPolicy"
+        item for item in yaml.safe_load_all(answer.stdout) if item and item["kind"] == "ValidatingAdmissionPolicy"
     ]
     conditions = [condition["expression"] for policy in policies for condition in policy["spec"]["matchConditions"]]
     assert len(conditions) == 2

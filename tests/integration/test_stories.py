@@ -42,7 +42,7 @@ def world(cluster: Cluster) -> Iterator[World]:
 def binders(audit_log: AuditLog, deployment: str) -> set[str]:
     """The users who bound pods of ``deployment``, as the API server recorded them."""
     bound = (record for record in audit_log.records() if record["objectRef"]["name"].startswith(f"{deployment}-"))
-    return {each["user"]["username"] for each in bound}
+    return {record["user"]["username"] for record in bound}
 
 
 def test_only_the_profiles_service_account_bound_its_pods(world: World, audit_log: AuditLog) -> None:

@@ -72,7 +72,9 @@ class Administrator:
 
     def find(self, item: Object) -> Object | None:
         """The object of ``item``'s kind and name as it is; None when there is none."""
-        return next((each for each in map(json.loads, self.items(collection(item))) if _is_named(each, item)), None)
+        return next(
+            (existing for existing in map(json.loads, self.items(collection(item))) if _is_named(existing, item)), None
+        )
 
     def items(self, where: str) -> list[bytes]:
         """The objects of a collection, each as JSON."""

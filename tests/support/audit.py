@@ -46,7 +46,7 @@ class AuditLog:
     def bindings(self) -> Counter[str]:
         """How often each pod was bound, as far as the API server could tell of it."""
         bound = (record for record in self.records() if record["objectRef"].get("subresource") == "binding")
-        return Counter(each["objectRef"]["name"] for each in bound if each["responseStatus"]["code"] == 201)
+        return Counter(record["objectRef"]["name"] for record in bound if record["responseStatus"]["code"] == 201)
 
     @property
     def _policy(self) -> Path:

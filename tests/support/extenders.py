@@ -130,4 +130,4 @@ def keeps(*names: str) -> Answer:
 
 def prefers(name: str, score: int = 10) -> Answer:
     """Gives one node so many points, and one to each other."""
-    return lambda question: [{"Host": each, "Score": score if each == name else 1} for each in nodes_of(question)]
+    return lambda question: [{"Host": node, "Score": score if node == name else 1} for node in nodes_of(question)]

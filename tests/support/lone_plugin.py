@@ -62,7 +62,7 @@ def _by_all(plugin: Plugin, pod: Pod, nodes: NodeTable, state: Any) -> dict[str,
 
 def _by_row(plugin: Plugin, pod: Pod, nodes: NodeTable, state: Any) -> dict[str, Reasons]:
     return {
-        name: {(each.reason, bool(each.resolvable)) for each in plugin.filter_row(pod, nodes, state, row)}
+        name: {(reject.reason, bool(reject.resolvable)) for reject in plugin.filter_row(pod, nodes, state, row)}
         for row, name in enumerate(nodes.names)
     }
 

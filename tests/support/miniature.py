@@ -74,10 +74,10 @@ class Miniature:
 
     def latest(self, path: str) -> int:
         """The version of the last thing that happened to objects of a kind."""
-        return max((each.version for each in self.happened_to(path)), default=0)
+        return max((event.version for event in self.happened_to(path)), default=0)
 
     def happened_to(self, path: str) -> list[Happened]:
-        return [each for each in self.happened if each.path == path]
+        return [event for event in self.happened if event.path == path]
 
     def create(self, path: str, name: str, **fields: Any) -> None:
         self.made += 1
@@ -119,7 +119,7 @@ class Miniature:
         if "watch" in params:
             since = int(params["resourceVersion"])
             shown = self.show(self.happened_to(path), since)
-            yield Told(b"".join(each.line for each in shown))
+            yield Told(b"".join(event.line for event in shown))
         else:
             self.listed_at[path] = len(self.happened)
             yield Told(self._list(list(self.objects[path].values())))

@@ -119,7 +119,7 @@ class Scene:
         services = PluginServices(
             _NoBinds(),
             lambda *_: None,
-            lambda found: self.activated.extend(each.name for each in found),
+            lambda found: self.activated.extend(candidate.name for candidate in found),
             objects or testing.Objects(*budgets),
             nominations=self.nominations,
             preemptions=self.api,

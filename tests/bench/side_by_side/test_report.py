@@ -48,7 +48,7 @@ def cells(text: str, beginning: str) -> list[list[str]]:
 
 
 def test_each_contender_goes_first_as_often_as_the_others() -> None:
-    chosen = [each for each in load() if "smoke" in each.labels]
+    chosen = [workload for workload in load() if "smoke" in workload.labels]
     turns = list(order(chosen, list(CONTENDERS.values()), 3))
     count = len(CONTENDERS)
     assert len(turns) == 3 * len(chosen) * count

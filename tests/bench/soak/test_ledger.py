@@ -94,12 +94,12 @@ def test_a_pod_that_comes_to_a_node_long_after_it_was_cordoned_is_wrong(later: f
 def test_a_pod_is_lost_when_it_waits_although_it_fits(waiting: Pod, is_lost: bool) -> None:
     there = ledger(node("n", pool="x"), pod("a", "n", cpu="2", apart="g"), node("c", cpu="64", cordoned=True))
     there.pod(waiting, 5)
-    assert [each.name for each in there.lost()] == (["p"] if is_lost else [])
+    assert [pod.name for pod in there.lost()] == (["p"] if is_lost else [])
 
 
 def test_a_pod_that_waits_is_to_be_told_why() -> None:
     found = ledger(pod("a"), pod("b", told="0/1 nodes are available"), pod("c", "n"))
-    assert [each.name for each in found.untold()] == ["a"]
+    assert [pod.name for pod in found.untold()] == ["a"]
 
 
 def test_how_long_a_pod_waits_counts_from_the_opening_of_its_gate() -> None:

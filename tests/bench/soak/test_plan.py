@@ -20,7 +20,7 @@ PLAN = Plan(nodes=100, minutes=8)
 
 
 def test_leaders_and_standbys_are_ended_in_both_ways() -> None:
-    ended = {(PLAN.kills_the_leader(each), PLAN.kills_outright(each)) for each in range(PLAN.rounds)}
+    ended = {(PLAN.kills_the_leader(number), PLAN.kills_outright(number)) for number in range(PLAN.rounds)}
     assert ended == {(True, True), (True, False), (False, True), (False, False)}
 
 

@@ -28,8 +28,8 @@ def test_under_churn_and_kills_every_pod_is_bound_once_and_every_number_is_true(
         soak = asyncio.run(soaked(SMOKE, cluster, audit))
     told = "\n".join(table(soak))
     assert verdict(soak) == [], told
-    assert [each.ended.split(" was ")[1] for each in soak.rounds] == ["killed", "told to end"]
-    assert all(each.missed_seconds is not None for each in soak.rounds)
+    assert [one.ended.split(" was ")[1] for one in soak.rounds] == ["killed", "told to end"]
+    assert all(one.missed_seconds is not None for one in soak.rounds)
     assert all(soak.audit.bound[name] > 0 for name in SCHEDULERS), told
     assert sum(soak.audit.bound.values()) >= 400
     assert {"nodes removed", "pods deleted"} <= set(soak.done)

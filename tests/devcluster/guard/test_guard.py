@@ -79,7 +79,7 @@ def test_all_ends_with_the_parent_whatever_ends_that(directory: Path, number: si
     all_of_it = inhabitants(directory)
     process.send_signal(number)
     process.communicate()
-    assert all(each.ended(within_seconds=2) for each in all_of_it)
+    assert all(process.ended(within_seconds=2) for process in all_of_it)
     eventually(lambda: not directory.exists(), 2, every=0.02)
 
 
@@ -93,9 +93,9 @@ def test_all_ends_with_the_parent_when_a_thread_started_it(directory: Path) -> N
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     all_of_it = inhabitants(directory)
-    assert all(each.is_alive for each in all_of_it)
+    assert all(process.is_alive for process in all_of_it)
     end(process)
-    assert all(each.ended(within_seconds=2) for each in all_of_it)
+    assert all(process.ended(within_seconds=2) for process in all_of_it)
 
 
 def test_components_die_with_a_guard_that_is_killed(directory: Path) -> None:
@@ -116,7 +116,7 @@ def test_detached_it_outlives_its_parent_until_it_is_ended(directory: Path) -> N
     end(process)
     assert not all_of_it[0].ended(within_seconds=0.3)
     Guard(directory).end()
-    assert not any(each.is_alive for each in all_of_it)
+    assert not any(process.is_alive for process in all_of_it)
     assert not directory.exists()
 
 
@@ -157,7 +157,7 @@ def test_who_connects_and_says_nothing_does_not_keep_the_cluster_alive(
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect("guard.sock")
         end(process)
-        assert all(each.ended(within_seconds=8) for each in all_of_it)
+        assert all(process.ended(within_seconds=8) for process in all_of_it)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,10 @@ def container(pod: Object, index: int = 0) -> Object:
 
 
 def condition(pod: Object, kind: str) -> Object:
-    return next((each for each in pod["status"].get("conditions", []) if each["type"] == kind), {"status": "absent"})
+    return next(
+        (condition for condition in pod["status"].get("conditions", []) if condition["type"] == kind),
+        {"status": "absent"},
+    )
 
 
 def is_ready(pod: Object) -> bool:

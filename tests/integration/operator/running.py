@@ -77,7 +77,7 @@ class Installed:
         current = [
             condition for condition in conditions if condition["observedGeneration"] == found["metadata"]["generation"]
         ]
-        return next((each for each in current if each["type"] == of), {})
+        return next((condition for condition in current if condition["type"] == of), {})
 
     def is_ready(self, name: str) -> bool:
         return self.condition(name, "Ready").get("status") == "True"

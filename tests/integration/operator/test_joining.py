@@ -33,7 +33,7 @@ def guest(installed: Installed, owner: str) -> Iterator[str]:
 
 def schedulers(installed: Installed, name: str) -> list[str]:
     """The schedulerNames in the document of a profile's process."""
-    return [each["schedulerName"] for each in installed.document(name).get("profiles", [])]
+    return [entry["schedulerName"] for entry in installed.document(name).get("profiles", [])]
 
 
 def status(installed: Installed, name: str) -> Any:

@@ -85,7 +85,7 @@ def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:
     assert len(pods) == 2
     for pod in pods:
         pid = int(pod["status"]["containerStatuses"][0]["containerID"].removeprefix("process://"))
-        programs = {Path(f"/proc/{each}/exe").resolve() for each in (pid, *children(pid))}
+        programs = {Path(f"/proc/{process}/exe").resolve() for process in (pid, *children(pid))}
         assert devcluster.binaries("kube-scheduler")["kube-scheduler"] in programs
 
 
@@ -99,15 +99,15 @@ def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World
     assert len({pod["spec"]["nodeName"] for pod in world.bound("tight")}) == 1
 
     asked = [record for record in audit_log.records() if record.get("objectRef", {}).get("subresource") == "binding"]
-    own = [each for each in asked if each["objectRef"]["namespace"] == "default"]
-    assert {each["user"]["username"] for each in own} == {ACCOUNT}
-    assert all(each["userAgent"].startswith("kube-scheduler/") for each in own)
+    own = [record for record in asked if record["objectRef"]["namespace"] == "default"]
+    assert {record["user"]["username"] for record in own} == {ACCOUNT}
+    assert all(record["userAgent"].startswith("kube-scheduler/") for record in own)
 
 
 def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: AuditLog) -> None:
     asked = [record for record in audit_log.records() if record["user"]["username"] == ACCOUNT]
     assert asked
-    assert [each["requestURI"] for each in asked if each["responseStatus"]["code"] == 403] == []
+    assert [record["requestURI"] for record in asked if record["responseStatus"]["code"] == 403] == []
 
 
 def test_the_status_says_what_runs(world: World) -> None:
@@ -133,7 +133,7 @@ def bindings(world: World) -> set[str]:
     """What is bound to the account of the profile that changes its engine, by the part after its name."""
     mine = "--selector=berth.dev/profile=turning"
     found = [*world.kubectl.items("clusterrolebindings", mine), *world.kubectl.items("rolebindings", "-A", mine)]
-    return {each["metadata"]["name"].partition(":")[2] for each in found}
+    return {binding["metadata"]["name"].partition(":")[2] for binding in found}
 
 
 def test_deleting_the_profile_leaves_nothing_anywhere(world: World) -> None:
@@ -142,7 +142,7 @@ def test_deleting_the_profile_leaves_nothing_anywhere(world: World) -> None:
     def remains() -> list[str]:
         mine = "--selector=berth.dev/profile=packed"
         kinds = ("clusterrolebindings", "rolebindings", "roles", "leases", "deployments", "pods")
-        return [each["metadata"]["name"] for kind in kinds for each in world.kubectl.items(kind, "-A", mine)]
+        return [item["metadata"]["name"] for kind in kinds for item in world.kubectl.items(kind, "-A", mine)]
 
     world.eventually(lambda: not remains(), 60)
 

@@ -49,9 +49,9 @@ def start(bare: Installed, request: pytest.FixtureRequest) -> Iterator[Callable[
         return started[-1]
 
     yield start
-    for each in started:
-        if each.process.poll() is None:
-            each.end()
+    for operator in started:
+        if operator.process.poll() is None:
+            operator.end()
 
 
 Start = Callable[..., OperatorProcess]
@@ -204,7 +204,7 @@ def test_the_lease_goes_with_the_operators_deployment(bare: Installed, start: St
 
     def owners() -> list[str]:
         lease = bare.get("lease", "berth-operator") or {"metadata": {}}
-        return [each["uid"] for each in lease["metadata"].get("ownerReferences", ())]
+        return [owner["uid"] for owner in lease["metadata"].get("ownerReferences", ())]
 
     eventually(lambda: owners() == [deployment["metadata"]["uid"]], 20, explain=lambda: operator.log)
     serves(bare, "owned", operator)

@@ -28,7 +28,7 @@ def lasting(installed: Installed, operator: OperatorProcess) -> Iterator[str]:
 
 def versions(installed: Installed, name: str) -> dict[str, str]:
     """The resourceVersion of the profile and of everything made for it."""
-    generated = {kind: each["metadata"]["resourceVersion"] for kind, each in installed.generated(name).items()}
+    generated = {kind: item["metadata"]["resourceVersion"] for kind, item in installed.generated(name).items()}
     written = installed.get("schedulerprofile", name)
     assert written is not None
     return {**generated, "SchedulerProfile": written["metadata"]["resourceVersion"]}

@@ -33,7 +33,7 @@ class Scene:
 
     def identities(self) -> dict[str, str]:
         """The uid of everything that is made for the profile."""
-        return {kind: each["metadata"]["uid"] for kind, each in self.installed.generated("kept").items()}
+        return {kind: item["metadata"]["uid"] for kind, item in self.installed.generated("kept").items()}
 
     @property
     def twice_disturbed(self) -> set[str]:

@@ -78,7 +78,7 @@ class SchedulerProcess:
         """The sum of the samples of ``name`` that have ``labels``; 0 when there is none."""
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
         lines = [line for line in self.get("/metrics").splitlines() if re.match(rf"{name}[ {{]", line)]
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(each in line for each in wanted))
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(label in line for label in wanted))
 
     @property
     def log(self) -> str:

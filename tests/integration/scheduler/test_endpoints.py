@@ -102,7 +102,7 @@ def kube_scheduler(cluster: Cluster, directory: Path, name: str) -> Iterator[Sch
             }
         )
     )
-    kubeconfigs = [f"--{each}-kubeconfig={cluster.kubeconfig}" for each in ("authentication", "authorization")]
+    kubeconfigs = [f"--{kind}-kubeconfig={cluster.kubeconfig}" for kind in ("authentication", "authorization")]
     command = [
         str(binary),
         f"--config={config}",
@@ -174,7 +174,7 @@ async def test_what_pods_ask_for_is_told_as_kube_scheduler_tells_it(cluster: Clu
 
             async def alike() -> bool:
                 with contextlib.suppress(OSError):
-                    told, expected = (samples(each.get("/metrics/resources")) for each in (ours, theirs))
+                    told, expected = (samples(process.get("/metrics/resources")) for process in (ours, theirs))
                     return len(expected) == 12 and told == expected
                 return False
 
@@ -223,7 +223,7 @@ async def test_what_it_believes_can_be_looked_at_and_compared(cluster: Cluster, 
 
             async def parked() -> list[str]:
                 waiting = json.loads(process.get("/debug/pending")).get("unschedulable", [])
-                return [f"{each['name']} {each['rejectedBy']}" for each in waiting]
+                return [f"{one['name']} {one['rejectedBy']}" for one in waiting]
 
             assert await there.eventually(parked, 20) == ["default/nowhere-0 ['NodeAffinity']"]
             cached = json.loads(process.get("/debug/cache"))["nodes"]

@@ -129,7 +129,7 @@ async def story(there: Api, urgent: str) -> dict[str, str]:
     await there.create_pods(1, "high", cpu="20", priorityClassName=urgent, **here)
 
     async def preempted() -> dict[str, str]:
-        found = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in await there.bound()}
+        found = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in await there.bound()}
         return found if "high-0" in found else {}
 
     return await there.eventually(preempted, 60)
@@ -226,6 +226,6 @@ async def test_extenders_come_and_go_with_the_document(cluster: Cluster, tmp_pat
             await follow(there, process, of(cluster), 2)
             await there.create_pods(1, "after")
             await there.all_bound(3)
-        places = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in await there.bound()}
+        places = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in await there.bound()}
         assert places["asked-0"] == "kwok-7"
         assert {question["Pod"]["metadata"]["name"] for question in extender.questions("filter")} == {"asked-0"}

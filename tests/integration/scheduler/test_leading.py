@@ -39,7 +39,7 @@ def kube_scheduler(directory: Path, cluster: Cluster, lease: str) -> Iterator[su
     """The real one, with the document that ours gets, but for the Lease."""
     file = directory / "kube-scheduler.yaml"
     file.write_text(yaml.safe_dump(document(lease, clientConnection={"kubeconfig": str(cluster.kubeconfig)})))
-    whole = [f"--{each}-kubeconfig={cluster.kubeconfig}" for each in ("authentication", "authorization")]
+    whole = [f"--{kind}-kubeconfig={cluster.kubeconfig}" for kind in ("authentication", "authorization")]
     command = [
         str(devcluster.binaries("kube-scheduler")["kube-scheduler"]),
         f"--config={file}",
@@ -84,7 +84,7 @@ async def test_who_leads_is_told_as_kube_scheduler_tells_it(cluster: Cluster, tm
             await there.eventually(lambda: both_told(1), 30)
             for lease in (ours, theirs):
                 await asyncio.to_thread(cluster.kubectl, "patch", "lease", lease, "--type=merge", f"--patch={THIEF}")
-            ended = [asyncio.to_thread(each.wait, 30) for each in (process.process, other)]
+            ended = [asyncio.to_thread(one.wait, 30) for one in (process.process, other)]
             assert await asyncio.gather(*ended) == [1, 1]
         both = zip(await told_of(there, ours), await told_of(there, theirs), strict=False)
         told = ["became leader", "stopped leading"]  # the last word of either may be lost: neither waits for long

@@ -48,7 +48,7 @@ async def write_prices(there: Api, **prices: str) -> None:
 
 async def node_of(there: Api, name: str) -> str:
     async def bound() -> str:
-        return next((each["spec"]["nodeName"] for each in await there.bound() if each["metadata"]["name"] == name), "")
+        return next((pod["spec"]["nodeName"] for pod in await there.bound() if pod["metadata"]["name"] == name), "")
 
     return await there.eventually(bound, 20)
 

@@ -46,7 +46,11 @@ def tests_in(directory: str) -> Iterator[Test]:
 def _functions(file: Path) -> list[tuple[str, object]]:
     module = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
     found = inspect.getmembers(module, inspect.isfunction)
-    return [(name, each) for name, each in found if name.startswith("test_") and each.__module__ == module.__name__]
+    return [
+        (name, function)
+        for name, function in found
+        if name.startswith("test_") and function.__module__ == module.__name__
+    ]
 
 
 def _upstream(directory: str, name: str) -> str:

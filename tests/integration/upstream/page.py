@@ -28,7 +28,7 @@ without a table counts as one row, a table that is gone through again with other
 def table() -> str:
     """The section with the table, as it has to be."""
     counted = {directory: rows_in(directory) for directory in ROWS}
-    here = sum(sum(each.values()) for each in counted.values())
+    here = sum(sum(rows.values()) for rows in counted.values())
     rows = sum(sum(tests.values()) for tests in ROWS.values())
     lines = (line for directory in sorted(ROWS) for line in _lines(directory, counted[directory]))
     return HEADING + INTRODUCTION.format(here=here, rows=rows) + "".join(lines)

@@ -262,8 +262,8 @@ async def world(cluster: Cluster) -> AsyncIterator[World]:
         try:
             yield made
         finally:
-            for each in following:
-                each.cancel()
+            for task in following:
+                task.cancel()
             await asyncio.gather(*following, return_exceptions=True)
             await asyncio.gather(
                 made.delete(NODES), *(made.delete(f"/api/v1/namespaces/{name}/pods") for name in made.others)

@@ -197,7 +197,7 @@ def standing_in(broken: type[Plugin], patience: float) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("breaks", "plugin", "case", "name"),
-    [pytest.param(*each, id=f"{each[1]}-{each[0].__name__}-{each[3]}") for each in BROKEN],
+    [pytest.param(*mutation, id=f"{mutation[1]}-{mutation[0].__name__}-{mutation[3]}") for mutation in BROKEN],
 )
 async def test_a_broken_plugin_fails_a_case(server: Cluster, breaks: Break, plugin: str, case: Case, name: str) -> None:
     kind = IN_TREE[plugin]

@@ -32,7 +32,7 @@ COUNT = int(os.environ.get("ORACLE_DOCUMENTS", "24"))
 """How many documents of each version are made up."""
 SEED = int(os.environ.get("ORACLE_SEED", "0"))
 ALL_TRAPS = 1000
-TRAPS: list[str | bytes] = [*(HEADER + each for each in (*VALUES, *WORDS)), *FILES]
+TRAPS: list[str | bytes] = [*(HEADER + trap for trap in (*VALUES, *WORDS)), *FILES]
 GATES = (
     "StorageCapacityScoring",
     "GenericWorkload",

@@ -164,7 +164,7 @@ def _profiles(document: Object, target: Target) -> tuple[config.EffectiveProfile
 
 
 def _watched(administrator: Administrator, kinds: Collection[str]) -> Iterator[Object]:
-    for watch in (each for each in WATCHED if each.kind in kinds):
+    for watch in (kind for kind in WATCHED if kind.kind in kinds):
         for item in administrator.items(PLURALS[watch.kind].replace("/namespaces/{}", "")):
             yield {"apiVersion": watch.api_version, "kind": watch.kind, **json.loads(item)}
 

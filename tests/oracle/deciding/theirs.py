@@ -175,7 +175,7 @@ class Theirs:
         pods = map(json.loads, self.administrator.items(PODS))
         bound = sum(bool(pod["spec"].get("nodeName")) and not _has_ended(pod) for pod in pods)
         nodes = len(self.administrator.items(PLURALS["Node"]))
-        where = sorted({collection(each) for each in (*cluster.pods, *cluster.incoming, *cluster.others)})
+        where = sorted({collection(item) for item in (*cluster.pods, *cluster.incoming, *cluster.others)})
         self.administrator.all_of(partial(self.administrator.request, "DELETE", body=AT_ONCE), where)
         self._pods.wait(lambda pods: not pods)
         self._scheduler.wait("Delete event for scheduled pod", bound)

@@ -50,10 +50,10 @@ async def candidates(
             await stack.enter_async_context(candidate(there.cluster, directory / f"candidate-{number}", config))
             for number in range(count)
         ]
-        for each in started:
-            each.proxy.rules[:] = [every(1, is_binding, slowed(bind_seconds))]
-        await there.until(lambda: all(each.process.lines(" synced ") for each in started), 60)
-        await there.until(lambda: any(each.process.is_scheduling for each in started), 60)
+        for one in started:
+            one.proxy.rules[:] = [every(1, is_binding, slowed(bind_seconds))]
+        await there.until(lambda: all(one.process.lines(" synced ") for one in started), 60)
+        await there.until(lambda: any(one.process.is_scheduling for one in started), 60)
         yield started
 
 
@@ -73,19 +73,19 @@ async def leader_of(there: Api, others: list[Candidate], seconds: float = 60) ->
 
 def out_of_turn(all_of_them: list[Candidate]) -> list[str]:
     """The bindings that came from one that did not lead yet, or when another had begun to lead since."""
-    began = [each.leads_since for each in all_of_them if each.leads_since is not None]
+    began = [one.leads_since for one in all_of_them if one.leads_since is not None]
     found = []
-    for each in all_of_them:
-        since = float("inf") if each.leads_since is None else each.leads_since
+    for one in all_of_them:
+        since = float("inf") if one.leads_since is None else one.leads_since
         until = min((other for other in began if other > since), default=float("inf"))
-        stray = [at for at in each.proxy.arrivals if not since <= at < until]
+        stray = [at for at in one.proxy.arrivals if not since <= at < until]
         found += [f"at {at:.3f} from who led from {since} to {until}" for at in stray]
     return found
 
 
 async def check(there: Api, all_of_them: list[Candidate], count: int) -> None:
     """Every pod is bound, none twice, nothing overcommitted, and all bindings came from who led then."""
-    bound = Counter(pod for each in all_of_them for pod, _, status in each.proxy.bindings if status == 201)
+    bound = Counter(pod for one in all_of_them for pod, _, status in one.proxy.bindings if status == 201)
     assert len(await there.bound()) == count
     assert set(bound.values()) == {1}
     assert await there.overcommitted() == []

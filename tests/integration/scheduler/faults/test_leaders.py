@@ -97,7 +97,7 @@ async def test_a_leader_that_is_told_to_end_finishes_its_bindings_and_another_le
         leader = await leader_of(there, both)
         standby = next(candidate for candidate in both if candidate is not leader)
         assert standby.process.get("/readyz") == "ok"
-        assert [each.process.metric("leader_election_master_status") for each in (leader, standby)] == [1, 0]
+        assert [one.process.metric("leader_election_master_status") for one in (leader, standby)] == [1, 0]
         told = at(60, is_binding, lambda: leader.process.process.send_signal(signal.SIGTERM))
         leader.proxy.rules[:0] = [released(ends), told]
         await there.create_pods(200)

@@ -55,8 +55,8 @@ async def test_whatever_is_done_to_a_lease_by_hand_only_one_binds(cluster: Clust
         await there.all_bound(PODS + MORE, 60)
         await check(there, both, PODS + MORE)
         said = ("while we held it", "took us out", f"ERROR lost lease default/{lease}: held by thief")
-        assert [len(leader.process.lines(each)) for each in said] == [1, 1, 1]
+        assert [len(leader.process.lines(line)) for line in said] == [1, 1, 1]
         assert standby.proxy.arrivals
         about = {"fieldSelector": f"involvedObject.name={lease},type=Warning"}
         told = json.loads(await there.client.request("GET", EVENTS, params=about))["items"]
-        assert {each["reason"] for each in told if each["message"].startswith(f"{identity} ")} == RESTORED
+        assert {line["reason"] for line in told if line["message"].startswith(f"{identity} ")} == RESTORED

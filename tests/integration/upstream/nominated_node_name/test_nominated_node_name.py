@@ -81,7 +81,7 @@ async def test_nominated_node_name_is_set_before_pre_bind_and_wait_on_permit(
                 await there.create_pod(pod("later"))
                 await there.until(lambda: len(slow.calls.made) == 2)
                 await process.outbox.drain()
-                expected = next(each.node for each in process.cache.snapshot() if each.pod.name == "test-pod")
+                expected = next(pod.node for pod in process.cache.snapshot() if pod.pod.name == "test-pod")
                 assert await nominated(there, "test-pod") == (expected if gates[EXPECTATION] else "")
             else:
                 await there.scheduled("test-pod")
@@ -97,7 +97,7 @@ def creates_nominated(wanted: Object, to: str) -> Step:
         await stage.there.create_pod(wanted)
         name = wanted["metadata"]["name"]
         await stage.there.patch(f"{stage.there.path(name)}/status", {"status": {"nominatedNodeName": to}})
-        await stage.there.until(lambda: name in {each.name for each in stage.process.nominations.nominated_to(to)})
+        await stage.there.until(lambda: name in {pod.name for pod in stage.process.nominations.nominated_to(to)})
         await stage.there.until(lambda: stage.there.nominated(name) == to)
 
     return step

@@ -56,13 +56,13 @@ async def reporters(there: World, count: int) -> dict[str, str]:
     following = [asyncio.create_task(reflector.run()) for reflector in events.reflectors]
 
     def found() -> dict[str, str]:
-        said = (each for each in events.list(watch) if each["reason"] == "Scheduled")
-        return {each["regarding"]["name"]: each["reportingController"] for each in said}
+        said = (event for event in events.list(watch) if event["reason"] == "Scheduled")
+        return {event["regarding"]["name"]: event["reportingController"] for event in said}
 
     try:
         await there.until(lambda: len(found()) >= count)
         return found()
     finally:
-        for each in following:
-            each.cancel()
+        for task in following:
+            task.cancel()
         await asyncio.gather(*following, return_exceptions=True)

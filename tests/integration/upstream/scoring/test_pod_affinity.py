@@ -15,7 +15,7 @@ FOO_A = {"foo": "", "bar": "a"}
 
 
 def preferring(*weighted: tuple[int, Object], kind: str = "podAffinity") -> Object:
-    return {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": each} for weight, each in weighted]}}
+    return {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": term} for weight, term in weighted]}}
 
 
 def domains(count: int, *values: int) -> list[Object]:

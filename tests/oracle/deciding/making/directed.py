@@ -112,8 +112,8 @@ def ports_are_taken() -> Cluster:
     ports = {"ports": [{"containerPort": 80, "hostPort": 80}]}
     pods = [running(f"run-{number}", f"node-{number}") for number in range(3)]
     coming = pod("new-0")
-    for each in (*pods, coming):
-        each["spec"]["containers"][0] |= ports
+    for one in (*pods, coming):
+        one["spec"]["containers"][0] |= ports
     return cluster_of("ports are taken", coming, pods=tuple(pods))
 
 
@@ -169,8 +169,8 @@ def a_port_is_bound_twice() -> Cluster:
     ports = {"ports": [{"containerPort": 80, "hostPort": 80}]}
     pods = (running("run-0", "node-0"), running("run-1", "node-0", priority=100))
     coming = pod("new-0", priority=5)
-    for each in (*pods, coming):
-        each["spec"]["containers"][0] |= ports
+    for one in (*pods, coming):
+        one["spec"]["containers"][0] |= ports
     return cluster_of("a port is bound twice", coming, pods=pods, nodes=1)
 
 
@@ -178,8 +178,8 @@ def an_image_comes_later() -> Cluster:
     images = {"images": [{"names": ["docker.io/library/nginx:latest"], "sizeBytes": 900_000_000}]}
     elsewhere = pod("new-0", nodeSelector={HOSTNAME: "node-2"})
     coming = pod("new-1")
-    for each in (elsewhere, coming):
-        each["spec"]["containers"][0]["image"] = "docker.io/library/nginx:latest"
+    for one in (elsewhere, coming):
+        one["spec"]["containers"][0]["image"] = "docker.io/library/nginx:latest"
     made = cluster_of("an image comes later", elsewhere, coming)
     made.nodes[0]["status"] |= images
     made.changes["new-1"] = node(1)

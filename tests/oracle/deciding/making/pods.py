@@ -139,8 +139,8 @@ def _open_ports(dice: Dice, spec: Object) -> None:
 
 def _make_ports_its_own(spec: Object) -> None:
     """With the node's network a container's port is the node's."""
-    for each in (*spec["containers"], *spec.get("initContainers", [])):
-        for port in each.get("ports", ()):
+    for container in (*spec["containers"], *spec.get("initContainers", [])):
+        for port in container.get("ports", ()):
             port["containerPort"] = port["hostPort"]
 
 
@@ -204,7 +204,7 @@ def _term(dice: Dice, labels: Object) -> Object:
 
 def _mentions_version(selector: Object) -> bool:
     """Whether the API server would refuse the key ``version`` beside ``selector``."""
-    keys = {each["key"] for each in selector.get("matchExpressions", ())}
+    keys = {expression["key"] for expression in selector.get("matchExpressions", ())}
     return "version" in keys or "version" in selector.get("matchLabels", {})
 
 
