@@ -139,7 +139,7 @@ def rows_of(heading: str) -> str:
 
 
 def test_what_a_plugin_sees_is_there() -> None:
-    names = re.findall(r"\b([a-z_]+)`|`([a-z_]+)\(", rows_of("What a plugin sees"))
+    names = re.findall(r"\b([a-z_]+)`|`([a-z_]+)\(", rows_of("Inputs of a plugin"))
     shown = {one or other for one, other in names}
     assert shown >= {"names", "row", "feasible", "allocatable", "label", "taint_set_ids"}
     assert shown <= {*dir(NodeTable), *NodeTable.__slots__}
