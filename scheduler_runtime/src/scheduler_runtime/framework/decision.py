@@ -22,18 +22,11 @@ from scheduler_runtime.framework.extender_contract import (
     ScoreQuestion,
     VictimQuestion,
 )
-from scheduler_runtime.framework.filtering import PostFilterResult, run_post_filter_plugins
+from scheduler_runtime.framework.filtering import run_post_filter_plugins
 from scheduler_runtime.framework.hook import Hook
 from scheduler_runtime.framework.node_chooser import NodeChooser, NoFeasibleNode
 from scheduler_runtime.framework.outcomes import CLEAR_NOMINATION, AssumeCache, Placed, PluginError, Unschedulable
-from scheduler_runtime.framework.plugin_times import (
-    PRE_FILTER,
-    SAMPLED_EVERY,
-    PluginTimer,
-    PointTimes,
-    SlowPluginWatch,
-    rejection_status,
-)
+from scheduler_runtime.framework.plugin_times import PRE_FILTER, DecisionClocks, rejection_status
 from scheduler_runtime.framework.reserve_permit import Reservations
 from scheduler_runtime.framework.unsupported import FieldOf, message_for, needed_plugins
 from scheduler_runtime.state.objects import QuantityError
@@ -53,7 +46,7 @@ class Decisions:
         reservations: Reservations,
         missing: Mapping[str, FieldOf],
         context: FrameworkContext,
-        times: tuple[PointTimes, PluginTimer, SlowPluginWatch],
+        clocks: DecisionClocks,
     ) -> None:
         """``missing`` are the filters that the profile enables and this build does not have."""
         self._chooser = chooser
@@ -62,8 +55,7 @@ class Decisions:
         self._missing = missing
         self._context = context
         self._nominations = context.services.nominations
-        self._times, self._timer, self._slow_plugins = times
-        self._count = 0
+        self._clocks = clocks
 
     def schedule(
         self, pod: Pod, cluster: AssumeCache, answers: ExtenderAnswers | None
@@ -79,7 +71,7 @@ class Decisions:
             self._nominations.nominate(pod, "")
             raise
         finally:
-            self._slow_plugins.end_decision()
+            self._clocks.slow_plugins.end_decision()
         if isinstance(outcome, Unschedulable) and outcome.nomination:
             # From now on, not only when the pod's status says it: the next decision has to leave the pod its room.
             node = outcome.nomination.node
@@ -87,45 +79,35 @@ class Decisions:
         return outcome
 
     def _decide(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
-        """Choose a node, or find out what plugins can do about it that there is none. Nothing is assumed here."""
+        """Choose a node, or let plugins make room where there is none. Nothing is assumed here."""
         refusal = self._refuse(pod, len(table))  # before the cache: a pod without readable requests has no key
         if refusal is not None:
             return refusal
         decision = DecisionState(pod, table)
-        if answers is None:
-            self._count += 1
-        elif answers == ExtenderAnswers():
-            self._count += 1  # Once for all rounds of questions: until it has its answers nothing else is decided.
         choice: int | NoFeasibleNode | FilterQuestion | ScoreQuestion
-        self._timer.is_on = self._count % SAMPLED_EVERY == 0
+        # All rounds of questions about a pod count as one decision: until it has its answers no other is made.
+        self._clocks.timer.start(is_new=answers is None or answers == ExtenderAnswers())
         try:
             if answers is None:
                 choice = self._chooser.choose(decision)
             else:
                 choice = self._chooser.choose_with_extenders(decision, answers)
         finally:
-            self._timer.is_on = False  # Not for post_filter, which may judge thousands of nodes one by one.
+            self._clocks.timer.stop()  # Not for post_filter, which may judge thousands of nodes one by one.
         if isinstance(choice, FilterQuestion | ScoreQuestion):
             return choice
+        outcome: Placed | Unschedulable | VictimQuestion
         pre_filter_status = "Success"
         if isinstance(choice, NoFeasibleNode):
-            diagnosis = choice.diagnosis
-            result = self._run_post_filters(decision, choice, answers)
-            if result.consult is not None:
-                return VictimQuestion(result.consult.candidates)
-            if diagnosis.rejection:  # As upstream, only what rejects the pod as a whole fails this point.
-                pre_filter_status = rejection_status(resolvable=not diagnosis.ended_by)
-            outcome: Placed | Unschedulable = Unschedulable(
-                pod,
-                diagnosis.message(result.reasons),
-                frozenset(diagnosis.plugins),
-                result.nomination,
-                frozenset(diagnosis.pending_plugins),
-            )
+            outcome = self._make_room(decision, choice, answers)
+            if isinstance(outcome, VictimQuestion):
+                return outcome
+            if choice.diagnosis.rejection:  # As upstream, only a rejection of the pod as a whole fails this point.
+                pre_filter_status = rejection_status(resolvable=not choice.diagnosis.ended_by)
         else:
             outcome = Placed(pod, table.names[choice], decision.states)
         for point, seconds in decision.seconds.items():
-            self._times.observe(point, seconds, pre_filter_status if point == PRE_FILTER else "Success")
+            self._clocks.points.observe(point, seconds, pre_filter_status if point == PRE_FILTER else "Success")
         return outcome
 
     def _refuse(self, pod: Pod, nodes: int) -> Unschedulable | None:
@@ -138,25 +120,36 @@ class Decisions:
         try:
             _ = pod.requests
         except QuantityError as error:
-            # The API server has stored it: waiting for an update of the pod is all that helps, as for NodeResourcesFit.
+            # The events of that plugin wake the pod when its requests change.
             return Unschedulable(pod, f"0/{nodes} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
         return None
 
-    def _run_post_filters(
+    def _make_room(
         self, decision: DecisionState, choice: NoFeasibleNode, answers: ExtenderAnswers | None
-    ) -> PostFilterResult:
-        """Let the plugins make room for a pod that no node takes. Raises PluginError."""
+    ) -> Unschedulable | VictimQuestion:
+        """Let the plugins make room for a pod that no node takes; return the outcome, with their reasons.
+
+        Raises PluginError.
+        """
         # Once only: a plugin that asks again with the answer in its hands would ask for ever.
         may_consult = answers is not None and answers.victims is None
         self._context.open_what_if(self._chooser.what_if(decision))
         began = perf_counter()
-        verdicts = choice.diagnosis.verdicts
-        result = run_post_filter_plugins(self._post_filters, decision, choice.nodes, verdicts, may_consult=may_consult)
-        if self._post_filters and result.consult is None:
+        diagnosis, hooks = choice.diagnosis, self._post_filters
+        result = run_post_filter_plugins(hooks, decision, choice.nodes, diagnosis.verdicts, may_consult=may_consult)
+        if result.consult is not None:
+            return VictimQuestion(result.consult.candidates)
+        if hooks:
             has_node = result.nomination is not None and isinstance(result.nomination.node, str)
             status = "Success" if has_node else rejection_status(resolvable=True)
-            self._times.observe_since(began, "PostFilter", status)
-        return result
+            self._clocks.points.observe_since(began, "PostFilter", status)
+        return Unschedulable(
+            decision.pod,
+            diagnosis.message(result.reasons),
+            frozenset(diagnosis.plugins),
+            result.nomination,
+            frozenset(diagnosis.pending_plugins),
+        )
 
     def _take_node(self, placed: Placed, cluster: AssumeCache) -> Placed | Unschedulable:
         """Assume the pod on its node, and let plugins reserve for it and permit it; or undo all that.

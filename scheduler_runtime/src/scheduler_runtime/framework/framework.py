@@ -26,7 +26,7 @@ from scheduler_runtime.framework.decision import Decisions
 from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders, Question
 from scheduler_runtime.framework.node_chooser import NodeChooser
 from scheduler_runtime.framework.outcomes import AssumeCache, Placed, PreBindPlan, QueueGate, Unschedulable
-from scheduler_runtime.framework.plugin_times import PluginTimer, PointTimes, SlowPluginWatch
+from scheduler_runtime.framework.plugin_times import DecisionClocks, PluginTimer, PointTimes, SlowPluginWatch
 from scheduler_runtime.framework.queue_hooks import QueueHooks
 from scheduler_runtime.framework.registration import HookTable, register_plugins
 from scheduler_runtime.framework.reserve_permit import Reservations
@@ -67,10 +67,13 @@ class Framework:
         self.context = FrameworkContext(services, target, random, extenders)
         self._plugins = register_plugins(profile, classes, self.context)
 
-        times = PointTimes(services.metrics, profile.scheduler_name)
-        timer = PluginTimer(services.metrics)
-        slow_plugins = SlowPluginWatch(name for name in self._plugins if name not in IN_TREE)
-        hooks = HookTable(profile, self._plugins, services.metrics, slow_plugins)
+        clocks = DecisionClocks(
+            PointTimes(services.metrics, profile.scheduler_name),
+            PluginTimer(services.metrics),
+            SlowPluginWatch(name for name in self._plugins if name not in IN_TREE),
+        )
+        times, timer = clocks.points, clocks.timer
+        hooks = HookTable(profile, self._plugins, services.metrics, clocks.slow_plugins)
         self._queue = QueueHooks(hooks, self._plugins, times, has_extenders=extenders is not None)
 
         decision_hooks = hooks.decision_hooks(timer)
@@ -103,7 +106,7 @@ class Framework:
             self._reservations,
             missing,
             self.context,
-            (times, timer, slow_plugins),
+            clocks,
         )
         self._binding = BindingHooks(hooks, self.context, times, profile.scheduler_name)
 

@@ -110,6 +110,16 @@ class PluginTimer:
 
     def __init__(self, measures: Measures) -> None:
         self._measures = measures
+        self._decisions = 0
+        self.is_on = False
+
+    def start(self, *, is_new: bool) -> None:
+        """Begin to measure if this is a tenth decision; one that is not new is made again, with more answers."""
+        self._decisions += is_new
+        self.is_on = self._decisions % SAMPLED_EVERY == 0
+
+    def stop(self) -> None:
+        """Measure no longer."""
         self.is_on = False
 
     def time(self, hook: Hook) -> Callable[..., Any]:
@@ -213,3 +223,12 @@ class SlowPluginWatch:
                     plugin,
                     times.average / times.weight * 1000,
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionClocks:
+    """Everything that measures the decisions of one profile."""
+
+    points: PointTimes
+    timer: PluginTimer
+    slow_plugins: SlowPluginWatch
