@@ -55,8 +55,8 @@ class Entry:
     @property
     def target(self) -> Target:
         """The kube-scheduler that the entry is about."""
-        found = _GATES.search(self.why)
-        pairs = [pair.partition("=") for pair in found[1].split(",")] if found else []
+        match = _GATES.search(self.why)
+        pairs = [pair.partition("=") for pair in match[1].split(",")] if match else []
         gates: Mapping[str, bool] = {gate: on == "true" for gate, _, on in pairs}
         return Target.parse("1.36", gates)
 
@@ -70,10 +70,10 @@ class Entry:
         """The entry as the page has to have it."""
         code = config.CODES[self.code]
         refused = "; kube-scheduler refuses it" if code.refused else ""
-        said = "\n".join(_said(found) for found in self.findings(self.example))
+        output = "\n".join(_printed(finding) for finding in self.findings(self.example))
         return (
             f"### {self.code}\n\n*{code.severity}{refused}* — {code.sentence}\n\n{self.why}\n\n"
-            f"```yaml\n{self.example}```\n\n```text\n{said}\n```\n\n{code.help}\n\n```yaml\n{self.mended}```\n"
+            f"```yaml\n{self.example}```\n\n```text\n{output}\n```\n\n{code.help}\n\n```yaml\n{self.mended}```\n"
         )
 
 
@@ -82,14 +82,14 @@ def needs_own_plugins(text: str) -> bool:
     return any(f"{{name: {name}" in text for name in OWN)
 
 
-def _said(finding: config.Finding) -> str:
+def _printed(finding: config.Finding) -> str:
     lines = textwrap.wrap(finding.message, 114, break_on_hyphens=False, initial_indent="  ", subsequent_indent="  ")
     return "\n".join((f"{finding.path}:", *lines, f"  → {finding.suggestion}"))
 
 
 def entries(text: str) -> list[Entry]:
     """The entries of the page, in its order."""
-    return [_entry(found[1], found[2]) for found in _ENTRY.finditer(text)]
+    return [_entry(match[1], match[2]) for match in _ENTRY.finditer(text)]
 
 
 def _entry(code: str, body: str) -> Entry:
@@ -102,7 +102,7 @@ def _entry(code: str, body: str) -> Entry:
 
 def up_to_date(text: str) -> str:
     """The page with every entry as it has to be."""
-    return _ENTRY.sub(lambda found: _entry(found[1], found[2]).section() + "\n", text).rstrip() + "\n"
+    return _ENTRY.sub(lambda match: _entry(match[1], match[2]).section() + "\n", text).rstrip() + "\n"
 
 
 if __name__ == "__main__":

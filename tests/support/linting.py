@@ -28,7 +28,9 @@ def lint(
 
 def places(text: str, version: str = "1.36", others: Mapping[str, Declaration] = _NONE) -> list[str]:
     """The codes with their paths, in order. A profile's own paths start at the profile when there is only one."""
-    return [f"{found.code} {found.path.removeprefix('profiles[0].')}" for found in lint(text, version, others=others)]
+    return [
+        f"{finding.code} {finding.path.removeprefix('profiles[0].')}" for finding in lint(text, version, others=others)
+    ]
 
 
 def plugins(text: str) -> str:

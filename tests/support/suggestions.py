@@ -117,7 +117,7 @@ def _merge(value: dict[str, Any], fields: Mapping[str, Any]) -> None:
         if isinstance(new, dict) and isinstance(value.get(name), dict):
             _merge(value[name], new)
         elif name in ("enabled", "disabled") and value.get(name):
-            names = [each["name"] for each in new]
-            value[name] = [*(each for each in value[name] if each["name"] not in names), *new]
+            names = [entry["name"] for entry in new]
+            value[name] = [*(entry for entry in value[name] if entry["name"] not in names), *new]
         else:
             value[name] = new

@@ -32,7 +32,7 @@ COUNT = int(os.environ.get("ORACLE_DOCUMENTS", "24"))
 """How many documents of each version are made up."""
 SEED = int(os.environ.get("ORACLE_SEED", "0"))
 ALL_TRAPS = 1000
-TRAPS: list[str | bytes] = [*(HEADER + trap for trap in (*VALUES, *WORDS)), *FILES]
+TRAPS: list[str | bytes] = [*(HEADER + text for text in (*VALUES, *WORDS)), *FILES]
 GATES = (
     "StorageCapacityScoring",
     "GenericWorkload",
@@ -61,8 +61,8 @@ class Judged:
 
 
 def judged(text: str | bytes, target: Target) -> Judged:
-    if said := catalog.gate_problems(target):
-        return Judged("\n".join(said))
+    if problems := catalog.gate_problems(target):
+        return Judged("\n".join(problems))
     document = config.load(text)
     if isinstance(document, config.Problems):
         return Judged(str(document))
@@ -107,9 +107,9 @@ def test_traps(minor: str) -> None:
 
 def test_every_exception_is_one() -> None:
     """One that no trap needs any more is a promise that nobody keeps."""
-    said = "\n".join(judged(text, Target.parse(catalog.NEWEST_MINOR)).refusal for text in TRAPS)
+    refusals = "\n".join(judged(text, Target.parse(catalog.NEWEST_MINOR)).refusal for text in TRAPS)
     for exception in EXCEPTIONS:
-        assert exception.theirs != NEVER or re.search(exception.ours, said), exception.what
+        assert exception.theirs != NEVER or re.search(exception.ours, refusals), exception.what
 
 
 def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:
@@ -152,13 +152,13 @@ def test_feature_gates(minor: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_each_gate_alone(minor: str) -> None:
+def test_every_gate_alone(minor: str) -> None:
     """Turned either way: which are known, which are locked, and what needs which."""
     minors = catalog.SUPPORTED_MINORS
     gates = sorted({gate for every in minors for gate in gates_of(every)})
     turned = [{gate: on} for gate in gates for on in (True, False)]
-    chosen = turned if COUNT >= ALL_TRAPS else turned[minors.index(minor) :: 2 * len(minors)]
-    for gate, theirs in zip(chosen, KubeScheduler.of(minor).ask_gates(HEADER, chosen), strict=True):
+    settings = turned if COUNT >= ALL_TRAPS else turned[minors.index(minor) :: 2 * len(minors)]
+    for gate, theirs in zip(settings, KubeScheduler.of(minor).ask_gates(HEADER, settings), strict=True):
         ours = catalog.gate_problems(Target.parse(minor, gate))
         assert bool(ours) == bool(theirs.refusal), f"{gate}\nours: {ours}\ntheirs: {theirs.refusal}"
 

@@ -13,7 +13,7 @@ from scheduler_runtime.catalog import Target
 from tests.oracle.config.test_agreement import agree, judged
 from tests.support.kube_scheduler import KubeScheduler
 
-MADE_TO_BE_FOUND_FAULT_WITH = "findings.md"
+PAGE_OF_MISTAKES = "findings.md"
 """Its examples have a test of their own."""
 OF_ONES_OWN = "PriceCap"
 """A plugin in Python, which no kube-scheduler has: its documents have a test of their own too."""
@@ -22,7 +22,7 @@ OF_ONES_OWN = "PriceCap"
 def examples() -> Iterator[tuple[str, str]]:
     """Each with the file that it is in."""
     for path in (Path("README.md"), *Path("docs").rglob("*.md")):
-        if path.name != MADE_TO_BE_FOUND_FAULT_WITH:
+        if path.name != PAGE_OF_MISTAKES:
             for block in re.findall(r"^```yaml\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE):
                 yield str(path), block
     for path in Path("examples").rglob("*.yaml"):

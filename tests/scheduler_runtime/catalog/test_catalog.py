@@ -24,10 +24,10 @@ def test_every_plugin_of_this_build_is_one_of_upstreams_with_the_same_arguments(
         assert declaration.args is catalog.IN_TREE_ARGS.get(name)
 
 
-def test_a_plugin_is_found_by_its_name() -> None:
-    found = catalog.find("DefaultBinder")
-    assert found is not None
-    assert found.rules_for() == (Rule(("",), ("pods/binding",), ("create",)),)
+def test_find_returns_a_plugin_by_its_name() -> None:
+    declaration = catalog.find("DefaultBinder")
+    assert declaration is not None
+    assert declaration.rules_for() == (Rule(("",), ("pods/binding",), ("create",)),)
     assert catalog.find("defaultbinder") is None
 
 
@@ -45,7 +45,7 @@ def test_the_nearest_names(name: str, expected: list[str]) -> None:
     assert catalog.similar_plugins(name)[: len(expected) or None] == expected
 
 
-def test_a_removed_plugin_is_in_no_known_version() -> None:
+def test_a_removed_plugin_is_in_no_supported_version() -> None:
     assert [name for name in catalog.REMOVED_PLUGINS if catalog.is_upstream_plugin(name)] == []
     assert set(catalog.REMOVED_PLUGINS) > catalog.REFUSED_ANYWHERE
 
@@ -54,7 +54,7 @@ def test_a_removed_plugin_is_in_no_known_version() -> None:
     ("version", "minor"),
     [("1.20", "1.35"), ("v1.35.9", "1.35"), ("v1.36.4", "1.36"), ("1.37.0-rc.1", "1.37"), ("v1.99.0", "1.37")],
 )
-def test_a_version_behaves_like_the_nearest_that_is_known(version: str, minor: str) -> None:
+def test_a_version_behaves_like_the_nearest_supported_one(version: str, minor: str) -> None:
     assert catalog.defaults(Version.parse(version)).minor == minor
 
 
@@ -77,18 +77,18 @@ def test_the_defaults_are_those_that_kube_scheduler_writes(minor: str, tmp_path:
     if devcluster.missing("kube-scheduler", kubernetes=minor):
         pytest.skip(f"kube-scheduler {minor} is not built; run: devcluster build --kubernetes {minor}")
     binary = devcluster.binaries("kube-scheduler", kubernetes=minor)["kube-scheduler"]
-    source, written = tmp_path / "config.yaml", tmp_path / "written.yaml"
+    source, output = tmp_path / "config.yaml", tmp_path / "output.yaml"
     source.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
-    flags = ["--secure-port=0", "--master=http://127.0.0.1:1", f"--config={source}", f"--write-config-to={written}"]
+    flags = ["--secure-port=0", "--master=http://127.0.0.1:1", f"--config={source}", f"--write-config-to={output}"]
     subprocess.run([str(binary), *flags], check=True, capture_output=True, timeout=60)
-    profile = yaml.safe_load(written.read_text())["profiles"][0]
-    theirs = [(each["name"], each.get("weight", 0)) for each in profile["plugins"]["multiPoint"]["enabled"]]
+    profile = yaml.safe_load(output.read_text())["profiles"][0]
+    theirs = [(plugin["name"], plugin.get("weight", 0)) for plugin in profile["plugins"]["multiPoint"]["enabled"]]
     assert theirs == list(catalog.defaults(Version.parse(minor)).multi_point)
     for entry in profile["pluginConfig"]:
         fields = {key: value for key, value in entry["args"].items() if key not in ("apiVersion", "kind")}
         ours = catalog.IN_TREE_ARGS[entry["name"]]().model_dump(by_alias=True, mode="json", exclude_none=True)
-        told = {key: value for key, value in ours.items() if value not in ([], False)}
-        assert {key: fields.get(key) for key in told} == told, entry["name"]
+        non_empty = {key: value for key, value in ours.items() if value not in ([], False)}
+        assert {key: fields.get(key) for key in non_empty} == non_empty, entry["name"]
 
 
 def test_a_declaration_names_only_hooks_that_exist() -> None:

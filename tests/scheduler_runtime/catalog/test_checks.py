@@ -23,7 +23,7 @@ from scheduler_runtime.catalog.checks import parse_int64
         ("-", None),
         ("1.0", None),
     ],
-    ids=lambda each: str(each)[:20],
+    ids=lambda value: str(value)[:20],
 )
 def test_a_whole_number_of_64_bits(text: str, expected: int | None) -> None:
     assert parse_int64(text) == expected

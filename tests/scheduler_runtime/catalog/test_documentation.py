@@ -12,7 +12,7 @@ from scheduler_runtime.catalog.target import SUPPORTED_MINORS
 
 def paths(schema: dict[str, Any], node: dict[str, Any], prefix: str = "") -> Iterator[str]:
     if "anyOf" in node:
-        node = next(each for each in node["anyOf"] if each != {"type": "null"})
+        node = next(option for option in node["anyOf"] if option != {"type": "null"})
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rpartition("/")[2]]
     if node.get("type") == "array":

@@ -11,7 +11,7 @@ ADAPTER = TypeAdapter(DurationField)
 
 
 @pytest.mark.parametrize(
-    ("written", "printed"),
+    ("text", "printed"),
     [
         ("15s", "15s"),
         ("1h1h", "2h0m0s"),
@@ -26,13 +26,13 @@ ADAPTER = TypeAdapter(DurationField)
         ("2562047h47m16.854775807s", "2562047h47m16.854775807s"),
     ],
 )
-def test_a_duration_is_printed_as_go_prints_it(written: str, printed: str) -> None:
-    found = ADAPTER.validate_python(written)
-    assert isinstance(found, Duration)
-    assert (str(found), found.canonical) == (written, printed)
+def test_a_duration_is_printed_as_go_prints_it(text: str, printed: str) -> None:
+    duration = ADAPTER.validate_python(text)
+    assert isinstance(duration, Duration)
+    assert (str(duration), duration.canonical) == (text, printed)
 
 
-@pytest.mark.parametrize("written", ["", "1", "s", ".s", "1d", "1 s", "1S", "2562048h", "1e3s", 15, None])
-def test_what_is_no_duration(written: object) -> None:
+@pytest.mark.parametrize("text", ["", "1", "s", ".s", "1d", "1 s", "1S", "2562048h", "1e3s", 15, None])
+def test_what_is_no_duration(text: object) -> None:
     with pytest.raises(ValidationError):
-        ADAPTER.validate_python(written)
+        ADAPTER.validate_python(text)

@@ -9,7 +9,7 @@ from scheduler_runtime.catalog.gates import gates_of, required_gates
 
 
 @pytest.mark.parametrize(
-    ("version", "given", "gate", "expected"),
+    ("version", "settings", "gate", "expected"),
     [
         ("1.36", {}, "StorageCapacityScoring", False),
         ("1.37", {}, "StorageCapacityScoring", True),
@@ -23,13 +23,13 @@ from scheduler_runtime.catalog.gates import gates_of, required_gates
     ],
 )
 def test_a_gate_is_on_by_default_by_its_stage_or_by_name(
-    version: str, given: dict[str, bool], gate: str, expected: bool
+    version: str, settings: dict[str, bool], gate: str, expected: bool
 ) -> None:
-    assert Target.parse(version, given).enabled(gate) is expected
+    assert Target.parse(version, settings).enabled(gate) is expected
 
 
 @pytest.mark.parametrize(
-    ("version", "given", "expected"),
+    ("version", "settings", "expected"),
     [
         ("1.36", {"StorageCapacityScoring": True, "AllAlpha": False}, ()),
         (
@@ -69,16 +69,16 @@ def test_a_gate_is_on_by_default_by_its_stage_or_by_name(
     ],
 )
 def test_gates_that_kube_scheduler_would_refuse(
-    version: str, given: dict[str, bool], expected: tuple[str, ...]
+    version: str, settings: dict[str, bool], expected: tuple[str, ...]
 ) -> None:
-    assert gate_problems(Target.parse(version, given)) == expected
+    assert gate_problems(Target.parse(version, settings)) == expected
 
 
 @pytest.mark.parametrize("minor", SUPPORTED_MINORS)
-def test_every_gate_that_something_depends_on_is_known(minor: str) -> None:
-    known = gates_of(minor)
-    assert {gate for needed in required_gates(minor).values() for gate in needed} <= set(known)
-    assert {plugin.gate for plugin in defaults(Version.parse(minor)).gated} <= set(known)
+def test_every_gate_that_something_depends_on_exists(minor: str) -> None:
+    gates = gates_of(minor)
+    assert {gate for needed in required_gates(minor).values() for gate in needed} <= set(gates)
+    assert {plugin.gate for plugin in defaults(Version.parse(minor)).gated} <= set(gates)
     assert not gate_problems(Target.parse(minor))
 
 

@@ -16,14 +16,14 @@ V1_36 = Target.parse("1.36")
 
 
 def loaded(value: dict[str, Any]) -> config.Document:
-    found = config.parse_document({**HEADER, **value})
-    assert isinstance(found, config.Document), str(found)
-    return found
+    document = config.parse_document({**HEADER, **value})
+    assert isinstance(document, config.Document), str(document)
+    return document
 
 
 def problems(value: dict[str, Any], target: Target) -> tuple[config.Problem, ...]:
-    found = config.check_document(value, target)
-    return found.problems if isinstance(found, config.Problems) else ()
+    outcome = config.check_document(value, target)
+    return outcome.problems if isinstance(outcome, config.Problems) else ()
 
 
 def test_a_mistake_in_one_profile_does_not_hide_those_of_another() -> None:
@@ -39,7 +39,7 @@ def test_a_mistake_in_one_profile_does_not_hide_those_of_another() -> None:
     ]
 
 
-def test_every_mistake_is_told_wherever_another_one_is() -> None:
+def test_every_mistake_is_reported_wherever_another_one_is() -> None:
     fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Best"}}}
     pods = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 900}}
     profile: dict[str, Any] = {"plugins": {"filter": {"enabled": [{"name": "Nope"}]}}, "pluginConfig": [fit, pods]}
@@ -55,16 +55,16 @@ def test_every_mistake_is_told_wherever_another_one_is() -> None:
     profile |= {"foo": 1, "percentageOfNodesToScore": 101}
     profile["plugins"]["scores"] = {}
     wrong = ["percentageOfNodesToScore", "plugins.scores", "foo"]
-    told = {problem.path for problem in problems(value, V1_36)}
-    assert told == {*expected, *(f"profiles[0].{path}" for path in wrong)}
+    paths = {problem.path for problem in problems(value, V1_36)}
+    assert paths == {*expected, *(f"profiles[0].{path}" for path in wrong)}
 
 
 @pytest.mark.parametrize("profiles", [5, [5], [None, {}], [{"plugins": 5}], [{"plugins": {"bind": {"disabled": 5}}}]])
 def test_what_cannot_be_read_says_nothing_of_the_plugins(profiles: Any) -> None:
     value = {**HEADER, "parallelism": 0, "profiles": profiles}
-    found = problems(value, V1_36)
-    assert found[0].path == "parallelism"
-    assert all("plugin " not in problem.message for problem in found)
+    reported = problems(value, V1_36)
+    assert reported[0].path == "parallelism"
+    assert all("plugin " not in problem.message for problem in reported)
 
 
 def test_profiles_are_compared_whatever_else_is_wrong() -> None:
@@ -114,9 +114,9 @@ def test_what_extenders_look_after_alone_is_ignored_in_every_profile() -> None:
     managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}, {"name": "example.com/nic"}]
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b"}]
     whole = loaded({"profiles": profiles, "extenders": [{"urlPrefix": "http://e", "managedResources": managed}]})
-    found = config.expand_profiles(whole, V1_36)
-    assert not isinstance(found, config.Problems)
-    ignored = [profile.args["NodeResourcesFit"].model_dump()["ignored_resources"] for profile in found]
+    expanded = config.expand_profiles(whole, V1_36)
+    assert not isinstance(expanded, config.Problems)
+    ignored = [profile.args["NodeResourcesFit"].model_dump()["ignored_resources"] for profile in expanded]
     assert ignored == [("example.com/gpu",)] * 2
 
 
@@ -128,13 +128,13 @@ def test_defaults_are_filled_in_as_kube_scheduler_prints_them() -> None:
         "enableProfiling": False,
         "extenders": [{"managedResources": managed}],
     }
-    found = config.with_defaults(loaded(value), V1_36)
-    assert found["clientConnection"]["qps"] == 0.1
-    assert found["enableContentionProfiling"] is False
-    assert found["leaderElection"]["leaseDuration"] == "15s"
-    assert found["leaderElection"]["renewDeadline"] == "9.5s"
-    assert found["extenders"] == [{"urlPrefix": "", "httpTimeout": "5s", "managedResources": managed}]
-    args = {entry["name"]: entry["args"] for entry in found["profiles"][0]["pluginConfig"]}
+    printed = config.with_defaults(loaded(value), V1_36)
+    assert printed["clientConnection"]["qps"] == 0.1
+    assert printed["enableContentionProfiling"] is False
+    assert printed["leaderElection"]["leaseDuration"] == "15s"
+    assert printed["leaderElection"]["renewDeadline"] == "9.5s"
+    assert printed["extenders"] == [{"urlPrefix": "", "httpTimeout": "5s", "managedResources": managed}]
+    args = {entry["name"]: entry["args"] for entry in printed["profiles"][0]["pluginConfig"]}
     assert args["NodeResourcesFit"]["ignoredResources"] == ["example.com/gpu"]
     assert "shape" not in args["VolumeBinding"]
 
@@ -152,8 +152,8 @@ def test_a_plugin_that_upstream_builds_without_arguments_is_refused(
 ) -> None:
     off = {"disabled": [{"name": "DefaultPreemption"}]}
     plugins = {"multiPoint": off, point: {"enabled": [{"name": "DefaultPreemption"}]}}
-    found = problems({**HEADER, "profiles": [{"plugins": plugins}]}, Target.parse(version, gates))
-    assert [problem.path for problem in found] == [f"profiles[0].plugins.{point}"] * refused
+    reported = problems({**HEADER, "profiles": [{"plugins": plugins}]}, Target.parse(version, gates))
+    assert [problem.path for problem in reported] == [f"profiles[0].plugins.{point}"] * refused
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_a_plugin_that_upstream_builds_without_arguments_is_refused(
 )
 def test_arguments_that_a_gate_brings(gates: dict[str, bool], shape: list[Any], refused: bool) -> None:
     entry = {"name": "VolumeBinding", "args": {"shape": shape}}
-    found = problems({**HEADER, "profiles": [{"pluginConfig": [entry]}]}, Target.parse("1.36", gates))
-    assert [problem.path for problem in found] == ["profiles[0].pluginConfig[0].args.shape"] * refused
+    reported = problems({**HEADER, "profiles": [{"pluginConfig": [entry]}]}, Target.parse("1.36", gates))
+    assert [problem.path for problem in reported] == ["profiles[0].pluginConfig[0].args.shape"] * refused
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,9 @@ def names_at(point: str, plugins: dict[str, Any], target: Target = V1_36) -> lis
 
 
 def named(*names: str | tuple[str, int]) -> list[dict[str, Any]]:
-    return [{"name": each} if isinstance(each, str) else {"name": each[0], "weight": each[1]} for each in names]
+    return [
+        {"name": plugin} if isinstance(plugin, str) else {"name": plugin[0], "weight": plugin[1]} for plugin in names
+    ]
 
 
 def only(*enabled: str | tuple[str, int], **points: Any) -> dict[str, Any]:
@@ -198,8 +200,8 @@ def test_replacing_a_default_without_a_weight_resets_it_to_one() -> None:
 
 
 def test_a_replaced_default_keeps_its_place_and_a_re_enabled_one_goes_to_the_end() -> None:
-    kept = names_at("score", {"score": {"enabled": named(("NodeResourcesFit", 5))}})
-    assert kept[0] == "NodeResourcesFit"  # An override at the point comes first.
+    names = names_at("score", {"score": {"enabled": named(("NodeResourcesFit", 5))}})
+    assert names[0] == "NodeResourcesFit"  # An override at the point comes first.
     moved = names_at("score", {"multiPoint": {"enabled": named("NodeAffinity"), "disabled": named("NodeAffinity")}})
     assert moved[-1] == "NodeAffinity"
     assert moved[:2] == ["TaintToleration", "NodeResourcesFit"]
@@ -333,7 +335,7 @@ def test_extenders_are_part_of_a_document() -> None:
     assert not isinstance(config.expand_profiles(document, V1_36), config.Problems)
 
 
-def test_a_weight_below_zero_is_taken_while_the_sum_before_it_outweighs_it() -> None:
+def test_a_weight_below_zero_is_accepted_while_the_sum_before_it_outweighs_it() -> None:
     plugins = {"multiPoint": {"enabled": named(("NodeAffinity", -2))}}
     assert ("NodeAffinity", -2) in at("score", plugins)
 

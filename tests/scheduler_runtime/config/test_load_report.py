@@ -13,7 +13,7 @@ REFUSED = LoadReport(
     LOADED.hash, LOADED.loaded_at, "refused", "profiles[0].plugin: is not a field\nprofiles: second line", "5a" * 32
 )
 WAITS = LoadReport(LOADED.hash, LOADED.loaded_at, "waiting", "the API server does not tell", "5a" * 32)
-GONE = LoadReport(LOADED.hash, LOADED.loaded_at, "missing", "ConfigMap n/a is not there")
+MISSING = LoadReport(LOADED.hash, LOADED.loaded_at, "missing", "ConfigMap n/a is not there")
 
 
 def document(**fields: object) -> Document:
@@ -22,17 +22,17 @@ def document(**fields: object) -> Document:
     return read
 
 
-@pytest.mark.parametrize("said", [LOADED, REFUSED, WAITS, GONE], ids=["loaded", "refused", "waiting", "gone"])
-def test_what_is_said_is_what_is_read(said: LoadReport) -> None:
+@pytest.mark.parametrize("report", [LOADED, REFUSED, WAITS, MISSING], ids=["loaded", "refused", "waiting", "missing"])
+def test_a_report_is_read_as_it_was_sent(report: LoadReport) -> None:
     others = [{"type": "Ready", "status": "True"}]
-    assert config.read_load_report([*others, said.condition()]) == said
+    assert config.read_load_report([*others, report.condition()]) == report
 
 
 def test_a_condition_says_in_its_reason_what_became_of_the_newest_document() -> None:
-    said = [each.condition() for each in (LOADED, REFUSED, WAITS, GONE)]
-    assert [each["reason"] for each in said] == ["Loaded", "Refused", "Waiting", "Missing"]
-    assert [each["status"] for each in said] == ["True", "False", "False", "False"]
-    assert said[-1]["message"].endswith("Z\nConfigMap n/a is not there")
+    conditions = [entry.condition() for entry in (LOADED, REFUSED, WAITS, MISSING)]
+    assert [entry["reason"] for entry in conditions] == ["Loaded", "Refused", "Waiting", "Missing"]
+    assert [entry["status"] for entry in conditions] == ["True", "False", "False", "False"]
+    assert conditions[-1]["message"].endswith("Z\nConfigMap n/a is not there")
 
 
 def test_what_schedulers_of_other_builds_say_is_understood() -> None:
@@ -66,7 +66,7 @@ def test_a_process_follows_profiles_and_backoffs_and_nothing_of_its_election_or_
         assert config.startup_only_hash(document(**changed)) != config.startup_only_hash(plain)
 
 
-def test_what_is_written_out_and_what_is_the_default_are_the_same() -> None:
+def test_a_field_with_its_default_is_as_good_as_none() -> None:
     assert config.startup_only_hash(document(leaderElection={"leaseDuration": "15s"})) == config.startup_only_hash(
         document()
     )

@@ -38,12 +38,12 @@ def test_an_empty_document_is_the_default_scheduler_with_upstreams_defaults() ->
     assert document.client_connection.qps == 50.0
 
 
-def test_fields_that_are_null_count_as_left_out() -> None:
+def test_fields_that_are_null_count_as_absent() -> None:
     document = loaded("profiles:\nleaderElection: {leaderElect: null, resourceName: null}\nparallelism: null\n")
     assert document == loaded("profiles: []\nleaderElection: {}\n")
 
 
-def test_several_problems_are_told_at_once_with_their_paths() -> None:
+def test_several_problems_are_reported_at_once_with_their_paths() -> None:
     text = """
 paralelism: 3
 parallelism: "3"
@@ -173,9 +173,9 @@ STRATEGY = "profiles[0].pluginConfig[0].args.scoringStrategy"
         *(
             (
                 f"profiles: [{{pluginConfig: [{{name: PodTopologySpread, args: {{defaultingType: {value}}}}}]}}]",
-                f"profiles[0].pluginConfig[0].args.defaultingType: {said} is not one of 'System' or 'List'",
+                f"profiles[0].pluginConfig[0].args.defaultingType: {quoted} is not one of 'System' or 'List'",
             )
-            for value, said in (("false", "false"), ("0", "0"), ("[]", "[]"), ("{}", "{}"))
+            for value, quoted in (("false", "false"), ("0", "0"), ("[]", "[]"), ("{}", "{}"))
         ),
         (
             "extenders: [{urlPrefix: 'http://a', tlsConfig: {certData: [256]}}]",
@@ -210,7 +210,7 @@ def test_what_arguments_must_not_say(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["NodeResourceFit", "NodeName"])
-def test_arguments_that_nobody_reads_are_left_to_the_linter(name: str) -> None:
+def test_arguments_that_nobody_reads_are_for_the_linter(name: str) -> None:
     document = loaded(f"profiles: [{{pluginConfig: [{{name: {name}, args: {{a: 1}}}}]}}]")
     assert not isinstance(config.expand_profiles(document, Target.parse("1.36")), config.Problems)
 
@@ -228,7 +228,7 @@ def test_arguments_may_carry_their_kind_and_get_their_defaults() -> None:
     assert "PodTopologySpread" in expanded.args, "enabled plugins have their default arguments"
 
 
-def test_what_is_written_is_read_again_and_written_alike() -> None:
+def test_a_document_is_read_back_and_printed_alike() -> None:
     text = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -262,8 +262,8 @@ def test_reading_documents_takes_no_numpy(package: str) -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(("written", "held"), [("[]", ""), ("[97, 98]", "YWI="), ("[null]", "AA=="), ("YWI=", "YWI=")])
-def test_bytes_can_be_numbers_as_go_reads_them(written: str, held: str) -> None:
-    (extender,) = loaded(f"extenders: [{{urlPrefix: 'http://a', tlsConfig: {{certData: {written}}}}}]").extenders
+@pytest.mark.parametrize(("value", "base64"), [("[]", ""), ("[97, 98]", "YWI="), ("[null]", "AA=="), ("YWI=", "YWI=")])
+def test_bytes_can_be_numbers_as_go_reads_them(value: str, base64: str) -> None:
+    (extender,) = loaded(f"extenders: [{{urlPrefix: 'http://a', tlsConfig: {{certData: {value}}}}}]").extenders
     assert extender.tls_config is not None
-    assert extender.tls_config.cert_data == held
+    assert extender.tls_config.cert_data == base64

@@ -20,14 +20,14 @@ def profile(**plugins: Any) -> Profile:
     return Profile.model_validate_json(json.dumps({"schedulerName": "a", "plugins": plugins}))
 
 
-def explained(written: Profile, target: Target = V1_36) -> Mapping[str, tuple[Origin, ...]]:
-    found = expand_profile(written, target)
-    assert not isinstance(found, Problems), found
-    return origins(written, found, target)
+def explained(profile: Profile, target: Target = V1_36) -> Mapping[str, tuple[Origin, ...]]:
+    effective = expand_profile(profile, target)
+    assert not isinstance(effective, Problems), effective
+    return origins(profile, effective, target)
 
 
-def sentences(written: Profile, point: str, target: Target = V1_36) -> dict[str, str]:
-    return {each.plugin: each.sentence(target) for each in explained(written, target)[point]}
+def sentences(profile: Profile, point: str, target: Target = V1_36) -> dict[str, str]:
+    return {origin.plugin: origin.sentence(target) for origin in explained(profile, target)[point]}
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_says(plugins: dict[str, Any], plugin: str, sentence: str) -> None:
     assert sentences(profile(**plugins), "score")[plugin] == sentence
 
 
-def test_a_plugin_that_is_no_default_is_there_because_it_was_written() -> None:
-    written = profile(multiPoint={"enabled": [{"name": "GangScheduling"}]})
-    assert sentences(written, "permit") == {"GangScheduling": "plugins.multiPoint.enabled[0]"}
+def test_a_plugin_that_is_no_default_is_there_because_of_its_entry() -> None:
+    described = profile(multiPoint={"enabled": [{"name": "GangScheduling"}]})
+    assert sentences(described, "permit") == {"GangScheduling": "plugins.multiPoint.enabled[0]"}
 
 
 def test_a_default_that_a_gate_adds_names_the_gate() -> None:
@@ -86,28 +86,28 @@ def test_a_default_that_a_gate_adds_names_the_gate() -> None:
 @pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(document=documents(V1_36))
-def test_what_is_said_agrees_with_what_runs(document: dict[str, Any]) -> None:
+def test_origins_agree_with_what_runs(document: dict[str, Any]) -> None:
     read = config.parse_document(document)
     assert not isinstance(read, Problems)
-    for written in read.profiles:
-        found = expand_profile(written, V1_36)
-        if not isinstance(found, Problems):
-            agree(written, found)
+    for profile in read.profiles:
+        effective = expand_profile(profile, V1_36)
+        if not isinstance(effective, Problems):
+            agree(profile, effective)
 
 
-def agree(written: Profile, found: EffectiveProfile) -> None:
+def agree(profile: Profile, effective: EffectiveProfile) -> None:
     defaults = expand_profile(Profile(), V1_36)
     assert not isinstance(defaults, Problems)
-    for point, said in origins(written, found, V1_36).items():
-        running = {each.plugin: each.weight for each in said if each.runs}
-        assert list(running.items()) == [(p.name, p.weight) for p in found.points[point]]
-        taken = {each.plugin for each in said if not each.runs}
-        assert taken == {p.name for p in defaults.points[point]} - set(running)
-        for each in said:
-            check(written, each, {p.name: p.weight for p in defaults.points[point]})
+    for point, at_point in origins(profile, effective, V1_36).items():
+        running = {origin.plugin: origin.weight for origin in at_point if origin.runs}
+        assert list(running.items()) == [(p.name, p.weight) for p in effective.points[point]]
+        disabled = {origin.plugin for origin in at_point if not origin.runs}
+        assert disabled == {p.name for p in defaults.points[point]} - set(running)
+        for origin in at_point:
+            check(profile, origin, {p.name: p.weight for p in defaults.points[point]})
 
 
-def check(written: Profile, origin: Origin, defaults: Mapping[str, int]) -> None:
+def check(profile: Profile, origin: Origin, defaults: Mapping[str, int]) -> None:
     """The entry that is named says what the origin claims; without one it is a default as it stands."""
     if not origin.path:
         assert origin.runs
@@ -115,7 +115,7 @@ def check(written: Profile, origin: Origin, defaults: Mapping[str, int]) -> None
         return
     _, point, entry = origin.path.split(".")
     kind, index = entry.rstrip("]").split("[")
-    named = getattr(written.plugins.at(point), kind)[int(index)]
+    named = getattr(profile.plugins.at(point), kind)[int(index)]
     assert named.name == origin.plugin or (named.name == "*" and not origin.runs)
     assert kind == ("enabled" if origin.runs else "disabled")
     if origin.runs and origin.weight:

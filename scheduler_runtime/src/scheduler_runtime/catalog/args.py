@@ -60,6 +60,7 @@ class UtilizationShapePoint(_Deferred):
 
 
 def _check_that_it_increases(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+    """Refuse a point that is not to the right of the one before. As upstream, only the first such point is reported."""
     for index in range(1, len(shape)):
         before, here = shape[index - 1].utilization, shape[index].utilization
         if here <= before:
@@ -79,6 +80,7 @@ class RequestedToCapacityRatioParam(_Deferred):
     @field_validator("shape")
     @classmethod
     def _not_empty(cls, shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+        """Refuse a function without points, which VolumeBinding may have and NodeResourcesFit may not."""
         if not shape:
             refuse([((), "must not be empty")])
         return shape
@@ -94,10 +96,12 @@ class ScoringStrategy(_Deferred):
     @field_validator("resources")
     @classmethod
     def _default_resources(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        """Read an empty list as the default one."""
         return resources or _CPU_AND_MEMORY
 
     @model_validator(mode="after")
     def _ratio_with_its_type(self, info: ValidationInfo) -> ScoringStrategy:
+        """Require requestedToCapacityRatio for the type of that name, and refuse it for the others."""
         target = target_of(info)
         ratio = self.type == "RequestedToCapacityRatio"
         at: Location = ("requestedToCapacityRatio",)
@@ -119,6 +123,7 @@ class NodeResourcesFitArgs(_Deferred):
     @field_validator("ignored_resource_groups")
     @classmethod
     def _groups_are_prefixes(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse a whole resource name, such as example.com/gpu: a group is the part before the slash."""
         refuse(
             ((index,), f"{group!r} is not a resource group: the part before the '/', such as example.com")
             for index, group in enumerate(groups)
@@ -135,6 +140,7 @@ class NodeResourcesBalancedAllocationArgs(_Deferred):
     @field_validator("resources")
     @classmethod
     def _distinct_and_unweighted(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        """Refuse names that are there twice and weights other than 1; read an empty list as the default one."""
         problems: list[tuple[Location, str]] = []
         names = [resource.name for resource in resources]
         for index, resource in enumerate(resources):
@@ -171,6 +177,7 @@ def _all_problems(
     requirements: Sequence[NodeSelectorRequirement],
     check: Callable[[str, str, Sequence[str]], tuple[Location, str] | None],
 ) -> Iterator[tuple[Location, str]]:
+    """Yield the problem that ``check`` returns for each of the ``requirements`` in the field ``name``."""
     for index, requirement in enumerate(requirements):
         problem = check(requirement.key, requirement.operator, requirement.values)
         if problem is not None:
@@ -185,6 +192,7 @@ class NodeSelector(_Deferred):
 
     @model_validator(mode="after")
     def _well_formed(self) -> NodeSelector:
+        """Refuse conditions that the API server would refuse in a pod."""
         refuse(
             (("nodeSelectorTerms", index, *at), message)
             for index, term in enumerate(self.node_selector_terms)
@@ -201,6 +209,7 @@ class PreferredSchedulingTerm(_Deferred):
 
     @model_validator(mode="after")
     def _well_formed(self) -> PreferredSchedulingTerm:
+        """Refuse conditions as in a required term. Upstream passes a term of weight 0 over before it looks at them."""
         if self.weight:
             refuse((("preference", *at), message) for at, message in self.preference.problems())
         return self
@@ -227,6 +236,7 @@ class DefaultPreemptionArgs(_Deferred):
 
     @model_validator(mode="after")
     def _some_candidates(self) -> DefaultPreemptionArgs:
+        """Refuse both minimums at 0, with which preemption would never try a node."""
         if self.min_candidate_nodes_percentage == 0 and self.min_candidate_nodes_absolute == 0:
             refuse(
                 [(("minCandidateNodesPercentage",), "0 leaves no candidate while minCandidateNodesAbsolute is 0 too")]
@@ -256,6 +266,7 @@ class TopologySpreadConstraint(_Deferred):
     @field_validator("label_selector")
     @classmethod
     def _deduced(cls, selector: Any) -> None:
+        """Refuse a selector: a default constraint gets that of the services and controllers of each pod."""
         if selector is not None:
             refuse([((), "must be left out: each pod's own labels select the pods to count")])
 
@@ -270,6 +281,7 @@ class PodTopologySpreadArgs(_Deferred):
 
     @model_validator(mode="after")
     def _consistent(self) -> PodTopologySpreadArgs:
+        """Refuse constraints beside the System's own, and two for the same topologyKey and whenUnsatisfiable."""
         problems: list[tuple[Location, str]] = []
         if self.defaulting_type == "System" and self.default_constraints:
             problems.append((("defaultingType",), "System excludes defaultConstraints; use List to give your own"))
@@ -293,6 +305,7 @@ class VolumeBindingArgs(_Deferred):
     @field_validator("shape")
     @classmethod
     def _gated(cls, shape: tuple[UtilizationShapePoint, ...] | None, info: ValidationInfo) -> Any:
+        """Refuse a shape while its feature gate is off. Without a target, nothing is known about gates."""
         target = target_of(info)
         if shape is not None and target is not None and not target.enabled("StorageCapacityScoring"):
             refuse([((), f"needs the feature gate StorageCapacityScoring, which is off; {target} takes no shape")])
@@ -308,6 +321,7 @@ class DynamicResourcesArgs(_Deferred):
     @field_validator("filter_timeout", "binding_timeout")
     @classmethod
     def _gated(cls, timeout: Duration | None, info: ValidationInfo) -> Duration | None:
+        """Refuse a time-out while one of its feature gates is off, and one that is too short."""
         if timeout is None:
             return None
         gates, shortest = _TIMEOUTS[str(info.field_name)]
@@ -324,7 +338,7 @@ _TIMEOUTS = {
     "filter_timeout": (("DRASchedulerFilterTimeout",), 0),
     "binding_timeout": (("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"), 1),
 }
-"""The gates of each time-out, and its least number of seconds."""
+"""The gates of each time-out, all of which have to be on, and its least number of seconds."""
 _GATED_DEFAULTS: Mapping[str, tuple[tuple[str, ...], Any]] = {
     "filter_timeout": (_TIMEOUTS["filter_timeout"][0], Duration("10s")),
     "binding_timeout": (_TIMEOUTS["binding_timeout"][0], Duration("10m0s")),
@@ -336,11 +350,15 @@ _GATED_DEFAULTS: Mapping[str, tuple[tuple[str, ...], Any]] = {
         ),
     ),
 }
+"""The gates of each field with a default of its own, all of which have to be on, and that default."""
 _Args = TypeVar("_Args", bound=PluginArgs)
 
 
 def with_gated_defaults(args: _Args, target: Target) -> _Args:
-    """Return ``args`` with the defaults that exist only while a feature gate of ``target`` is on."""
+    """Return ``args`` with the defaults that exist only while a feature gate of ``target`` is on.
+
+    Models cannot have these defaults, because a model does not know the target when it is built without checks.
+    """
     missing = {
         name: default
         for name, (gates, default) in _GATED_DEFAULTS.items()

@@ -49,6 +49,7 @@ class Action(IntFlag):
     ADD = 1
     DELETE = 2
     UPDATE_NODE_ALLOCATABLE = 4
+    """The resources that a node offers to pods changed."""
     UPDATE_NODE_LABEL = 8
     UPDATE_NODE_TAINT = 16
     """A node's taints or its ``spec.unschedulable`` changed."""
@@ -60,6 +61,7 @@ class Action(IntFlag):
     """Some request of a pod became smaller."""
     UPDATE_POD_TOLERATION = 1024
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    """The last scheduling gate of a pod was removed."""
     UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
     UPDATE = 8188
     """Any change of an object of any kind."""

@@ -30,6 +30,7 @@ _TERM = {
 
 
 def _below(path: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return ``texts`` as those of the fields of the field at ``path``."""
     return {f"{path}.{name}": text for name, text in texts.items()}
 
 

@@ -68,6 +68,7 @@ def _decimal(number: int, size: int) -> str:
 
 
 def _parse_duration(text: object) -> Duration:
+    """Check the text of a duration, as Go's ParseDuration does. Raises PydanticCustomError."""
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
         value = "null" if text is None else repr(text)
         raise PydanticCustomError("refused", "{value} is not a duration; write it like 15s or 1m30s", {"value": value})

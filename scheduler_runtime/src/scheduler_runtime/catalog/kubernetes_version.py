@@ -39,6 +39,6 @@ class Version:
 
 @cache
 def _major_and_minor(text: str) -> tuple[int, int]:
-    # Cached, because rules of a version are looked up for every pod and every gate.
+    """Parse a minor version. Cached, because rules of a version are looked up for every pod and every gate."""
     version = Version.parse(text)
     return version.major, version.minor

@@ -22,6 +22,11 @@ def structural_schema(model: type[BaseModel]) -> Schema:
 
 
 def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    """Return ``schema``, in which references point to ``definitions``, as a structural one.
+
+    Keywords that a structural schema does not know are translated where they have an equivalent, and left out
+    otherwise.
+    """
     node = _resolve(schema, definitions)
     of_any_type = node.get("x-kubernetes-preserve-unknown-fields") and "type" not in node
     if node.get("x-kubernetes-int-or-string") or of_any_type:

@@ -59,6 +59,7 @@ class Target:
 
 @cache
 def _nearest_supported(version: Version) -> str:
+    """Return the newest supported minor up to ``version``, or the oldest. Cached: decisions ask for gates often."""
     supported = [minor for minor in SUPPORTED_MINORS if version.at_least(minor)]
     return supported[-1] if supported else SUPPORTED_MINORS[0]
 

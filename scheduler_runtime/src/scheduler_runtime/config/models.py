@@ -10,7 +10,6 @@ import base64
 import binascii
 import math
 import struct
-from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -327,22 +326,24 @@ class Document(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Document:
-        refuse(self._problems())
-        return self
-
-    def _problems(self) -> Iterator[tuple[Location, str]]:
+        problems: list[tuple[Location, str]] = []
         first, last = self.pod_initial_backoff_seconds, self.pod_max_backoff_seconds
         if last < first:
-            yield ("podMaxBackoffSeconds",), f"{last} is less than podInitialBackoffSeconds, {first}"
+            problems.append((("podMaxBackoffSeconds",), f"{last} is less than podInitialBackoffSeconds, {first}"))
         binders = [index for index, extender in enumerate(self.extenders) if extender.bind_verb]
         for index in binders[1:]:
-            yield ("extenders", index, "bindVerb"), f"only one extender can bind, and extenders[{binders[0]}] does"
+            message = f"only one extender can bind, and extenders[{binders[0]}] does"
+            problems.append((("extenders", index, "bindVerb"), message))
         managed: set[str] = set()
         for index, extender in enumerate(self.extenders):
             for position, resource in enumerate(extender.managed_resources):
                 location: Location = ("extenders", index, "managedResources", position, "name")
                 if not is_extended_resource(resource.name):
-                    yield location, f"{resource.name!r} is not an extended resource such as example.com/gpu"
+                    problems.append(
+                        (location, f"{resource.name!r} is not an extended resource such as example.com/gpu")
+                    )
                 elif resource.name in managed:
-                    yield location, f"{resource.name!r} is managed twice"
+                    problems.append((location, f"{resource.name!r} is managed twice"))
                 managed.add(resource.name)
+        refuse(problems)
+        return self

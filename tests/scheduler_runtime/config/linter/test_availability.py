@@ -1,4 +1,4 @@
-"""Plugins that the scheduler which is to run the document does not have."""
+"""Plugins that the engine or the version does not have."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ OWN = {"Cheapest": Declaration(name="Cheapest", hooks=("score",))}
 
 
 def codes(text: str, engine: config.Engine = "Python") -> set[str]:
-    return {found.code for found in lint(text, engine=engine)}
+    return {finding.code for finding in lint(text, engine=engine)}
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-def test_a_plugin_is_told_of_exactly_while_the_engine_does_not_have_it(name: str) -> None:
-    found = lint(plugins(f"multiPoint: {{enabled: [{{name: {name}}}]}}"), engine="Python")
-    told = [each.path for each in found if each.code == "NotInThisEngine"]
-    assert told == (["profiles[0].plugins.multiPoint.enabled[0]"] if name in MISSING else [])
+def test_a_plugin_is_reported_exactly_while_the_engine_does_not_have_it(name: str) -> None:
+    findings = lint(plugins(f"multiPoint: {{enabled: [{{name: {name}}}]}}"), engine="Python")
+    paths = [finding.path for finding in findings if finding.code == "NotInThisEngine"]
+    assert paths == (["profiles[0].plugins.multiPoint.enabled[0]"] if name in MISSING else [])
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_arguments_of_a_plugin_that_the_engine_does_not_have_are_told_of(name: str) -> None:
+def test_arguments_of_a_plugin_that_the_engine_does_not_have_are_reported(name: str) -> None:
     default = name in dict(catalog.defaults(Version.parse("1.36")).multi_point)
-    found = [each.path for each in lint(args(name, ""), engine="Python") if each.code == "NotInThisEngine"]
-    assert found == (["profiles[0].pluginConfig[0]"] if default else [])
+    paths = [finding.path for finding in lint(args(name, ""), engine="Python") if finding.code == "NotInThisEngine"]
+    assert paths == (["profiles[0].pluginConfig[0]"] if default else [])
 
 
-def test_a_plugin_is_told_of_once_however_often_it_is_named() -> None:
+def test_a_plugin_is_reported_once_however_often_it_is_named() -> None:
     twice = args("InterPodAffinity", "", "score: {enabled: [{name: InterPodAffinity}, {name: NodeResourcesFit}]}")
-    found = [each.path for each in lint(twice, engine="Python") if each.code == "NotInThisEngine"]
-    assert found == (["profiles[0].plugins.score.enabled[0]"] if "InterPodAffinity" in MISSING else [])
+    paths = [finding.path for finding in lint(twice, engine="Python") if finding.code == "NotInThisEngine"]
+    assert paths == (["profiles[0].plugins.score.enabled[0]"] if "InterPodAffinity" in MISSING else [])
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.36", "1.37"])
-def test_nothing_is_told_of_defaults_that_nobody_named(version: str) -> None:
+def test_defaults_that_nobody_named_are_not_reported(version: str) -> None:
     assert lint("profiles: [{schedulerName: default-scheduler}]", version, engine="Python") == ()
 
 
@@ -64,8 +64,8 @@ def test_what_does_not_run_has_no_weight_to_lose() -> None:
 def test_a_strategy_is_outvoted_only_by_what_the_engine_scores_with() -> None:
     balance = "score: {enabled: [{name: NodeResourcesBalancedAllocation, weight: 9}]}"
     text = args("NodeResourcesFit", "scoringStrategy: {type: MostAllocated}", balance)
-    (python,) = (each for each in lint(text, engine="Python") if each.code == "StrategyOutvoted")
-    (upstream,) = (each for each in lint(text) if each.code == "StrategyOutvoted")
+    (python,) = (finding for finding in lint(text, engine="Python") if finding.code == "StrategyOutvoted")
+    (upstream,) = (finding for finding in lint(text) if finding.code == "StrategyOutvoted")
     assert " spread" in upstream.message
     assert (" spread" in python.message) is ("PodTopologySpread" not in MISSING)
 
@@ -73,8 +73,8 @@ def test_a_strategy_is_outvoted_only_by_what_the_engine_scores_with() -> None:
 @pytest.mark.parametrize("name", MISSING)
 def test_half_of_what_does_not_run_is_no_error(name: str) -> None:
     for point in catalog.defaults(Version.parse("1.36")).extends[name]:
-        found = lint(plugins(f"{point}: {{disabled: [{{name: {name}}}]}}"), engine="Python")
-        assert [each.code for each in found if each.severity is config.Severity.ERROR] == []
+        findings = lint(plugins(f"{point}: {{disabled: [{{name: {name}}}]}}"), engine="Python")
+        assert [finding.code for finding in findings if finding.severity is config.Severity.ERROR] == []
 
 
 def test_a_plugin_without_pre_score_in_this_engine_does_not_miss_it() -> None:
@@ -93,8 +93,10 @@ def test_declared_plugins_are_brought_to_the_engine() -> None:
 @pytest.mark.parametrize(("engine", "expected"), [("UpstreamImage", ["NotInThisImage"]), ("KubeScheduler", [])])
 def test_a_declared_plugin_needs_an_image_that_has_it(engine: config.Engine, expected: list[str]) -> None:
     text = plugins("score: {enabled: [{name: Cheapest, weight: 2}, {name: ImageLocality}]}")
-    found = [each.code for each in lint(text, others=OWN, engine=engine) if each.severity is config.Severity.ERROR]
-    assert found == expected
+    codes = [
+        finding.code for finding in lint(text, others=OWN, engine=engine) if finding.severity is config.Severity.ERROR
+    ]
+    assert codes == expected
 
 
 @pytest.mark.parametrize(
@@ -105,10 +107,10 @@ def test_a_declared_plugin_needs_an_image_that_has_it(engine: config.Engine, exp
     ],
 )
 def test_a_plugin_in_python_is_not_for_a_kube_scheduler(engine: config.Engine, expected: list[str]) -> None:
-    found = lint(plugins("filter: {enabled: [{name: BesideCap}]}"), others=PYTHONS, engine=engine)
-    assert [f"{each.code} {each.path}" for each in found] == expected
+    findings = lint(plugins("filter: {enabled: [{name: BesideCap}]}"), others=PYTHONS, engine=engine)
+    assert [f"{finding.code} {finding.path}" for finding in findings] == expected
 
 
 def test_arguments_alone_keep_no_kube_scheduler_from_starting() -> None:
-    found = lint(args("BesideCap", ""), others=PYTHONS, engine="KubeScheduler")
-    assert [each.code for each in found] == ["DisabledButConfigured"]
+    findings = lint(args("BesideCap", ""), others=PYTHONS, engine="KubeScheduler")
+    assert [finding.code for finding in findings] == ["DisabledButConfigured"]

@@ -1,4 +1,4 @@
-"""The page about findings says what the linter says, for every code."""
+"""The page about findings agrees with the linter, for every code."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_an_example_gives_its_finding_and_no_other(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=ids)
 def test_a_mended_example_gives_at_most_notes(entry: Entry) -> None:
-    left = entry.findings(entry.mended)
-    assert entry.code not in {finding.code for finding in left}
-    assert {finding.severity for finding in left} <= {config.Severity.NOTE}
+    remaining = entry.findings(entry.mended)
+    assert entry.code not in {finding.code for finding in remaining}
+    assert {finding.severity for finding in remaining} <= {config.Severity.NOTE}
 
 
 @pytest.mark.cluster
-def test_kube_scheduler_takes_every_example_that_is_not_said_to_be_refused() -> None:
+def test_kube_scheduler_accepts_every_example_that_is_not_marked_as_refused() -> None:
     real = KubeScheduler.of("1.36")
     for entry in ENTRIES:
         refused = config.CODES[entry.code].refused

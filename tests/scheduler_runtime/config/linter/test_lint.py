@@ -20,28 +20,28 @@ TARGETS = {version: Target.parse(version) for version in VERSIONS}
 ANY = settings(max_examples=80, deadline=None)
 
 
-def said(found: config.Document, target: Target) -> tuple[config.Finding, ...]:
+def checked_findings(document: config.Document, target: Target) -> tuple[config.Finding, ...]:
     """What both engines are told, after a look at what every finding promises."""
-    for finding in config.lint(found, target, engine="Python"):
+    for finding in config.lint(document, target, engine="Python"):
         assert finding.code in config.CODES
         assert finding.severity is config.CODES[finding.code].severity
         assert finding.message
         assert finding.suggestion, finding
-    return config.lint(found, target)
+    return config.lint(document, target)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nothing_is_said_of_the_default_document(version: str) -> None:
+def test_the_default_document_has_no_findings(version: str) -> None:
     assert lint("", version) == ()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nothing_is_said_of_a_document_with_all_its_defaults_written_out(version: str) -> None:
+def test_a_document_with_all_its_defaults_has_no_findings(version: str) -> None:
     document = config.parse_document(HEADER)
     assert isinstance(document, config.Document)
-    written = config.parse_document(config.with_defaults(document, TARGETS[version]))
-    assert isinstance(written, config.Document), written
-    assert config.lint(written, TARGETS[version]) == ()
+    complete = config.parse_document(config.with_defaults(document, TARGETS[version]))
+    assert isinstance(complete, config.Document), complete
+    assert config.lint(complete, TARGETS[version]) == ()
 
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
@@ -84,22 +84,22 @@ profiles:
 
 
 def test_the_worst_of_one_place_comes_first() -> None:
-    found = lint(
+    findings = lint(
         plugins("multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: DefaultBinder}]}")
     )
-    here = [finding.severity.rank for finding in found if finding.path.endswith("multiPoint.disabled[0]")]
+    here = [finding.severity.rank for finding in findings if finding.path.endswith("multiPoint.disabled[0]")]
     assert len(here) > 2
     assert here == sorted(here)
 
 
-def test_an_allowed_code_is_kept_apart() -> None:
+def test_allowed_codes_are_returned_apart() -> None:
     findings = lint("clientConnection: {qps: 5}\nprofiles: [{plugins: {score: {enabled: [{name: NodeAffinity}]}}}]")
-    kept, allowed = config.split_allowed(findings, {"TinyQPS"})
-    assert [finding.code for finding in kept] == ["WeightReset"]
+    counting, allowed = config.split_allowed(findings, {"TinyQPS"})
+    assert [finding.code for finding in counting] == ["WeightReset"]
     assert [finding.code for finding in allowed] == ["TinyQPS"]
 
 
-def test_a_profile_that_is_refused_is_judged_by_what_is_written() -> None:
+def test_a_profile_that_is_refused_is_judged_by_its_text() -> None:
     text = "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity}, {name: NoSuchPlugin}]}}}]"
     assert [finding.code for finding in lint(text)] == ["WeightReset"]
 
@@ -115,41 +115,41 @@ def test_every_code_says_what_it_is_and_what_to_do() -> None:
 @pytest.mark.thorough
 @ANY
 @given(st.sampled_from(VERSIONS).flatmap(lambda version: st.tuples(st.just(version), documents(TARGETS[version]))))
-def test_whatever_the_document_something_is_said_or_nothing(given: tuple[str, dict[str, Any]]) -> None:
-    version, written = given
-    document = config.parse_document(written)
+def test_every_document_can_be_linted(case: tuple[str, dict[str, Any]]) -> None:
+    version, value = case
+    document = config.parse_document(value)
     if isinstance(document, config.Document):
-        said(document, TARGETS[version])
+        checked_findings(document, TARGETS[version])
 
 
-def test_where_nothing_that_could_be_written_mends_it_the_help_is_said() -> None:
+def test_where_no_change_would_help_the_suggestion_is_the_help() -> None:
     wrong = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": None}}}  # read only where it runs
-    taken = {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}
-    profile = {"schedulerName": "full", "plugins": taken, "pluginConfig": [wrong]}
+    disabled = {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}
+    profile = {"schedulerName": "full", "plugins": disabled, "pluginConfig": [wrong]}
     document = config.parse_document(
         {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
     )
     assert isinstance(document, config.Document)
-    (found,) = (each for each in said(document, TARGETS["1.36"]) if each.code == "FilterRemoved")
-    assert found.suggestion == "leave the filter on, or enable a plugin that does its work"
+    (finding,) = (finding for finding in checked_findings(document, TARGETS["1.36"]) if finding.code == "FilterRemoved")
+    assert finding.suggestion == "leave the filter on, or enable a plugin that does its work"
 
 
 @pytest.mark.thorough
 @ANY
 @given(mutated(documents(TARGETS["1.36"])))
-def test_nor_does_a_slip_trip_it(written: dict[str, Any]) -> None:
-    document = config.parse_document(written)
+def test_nor_does_a_slip_trip_it(value: dict[str, Any]) -> None:
+    document = config.parse_document(value)
     if isinstance(document, config.Document):
-        said(document, TARGETS["1.36"])
+        checked_findings(document, TARGETS["1.36"])
 
 
 @pytest.mark.thorough
 @ANY
 @given(documents(TARGETS["1.37"]), st.integers(0, 2**32))
-def test_the_order_in_which_fields_are_written_does_not_matter(written: dict[str, Any], seed: int) -> None:
-    first, second = config.parse_document(written), config.parse_document(shuffled(written, random.Random(seed)))  # noqa: S311
+def test_the_order_of_fields_does_not_matter(value: dict[str, Any], seed: int) -> None:
+    first, second = config.parse_document(value), config.parse_document(shuffled(value, random.Random(seed)))  # noqa: S311
     if isinstance(first, config.Document) and isinstance(second, config.Document):
-        ours, theirs = (config.lint(each, TARGETS["1.37"]) for each in (first, second))
+        ours, theirs = (config.lint(document, TARGETS["1.37"]) for document in (first, second))
         assert sorted(map(str, ours)) == sorted(map(str, theirs))
 
 
@@ -159,14 +159,14 @@ def shuffled(value: Any, chance: random.Random) -> Any:
         names = list(value)
         chance.shuffle(names)
         return {name: shuffled(value[name], chance) for name in names}
-    return [shuffled(each, chance) for each in value] if isinstance(value, list) else value
+    return [shuffled(inner, chance) for inner in value] if isinstance(value, list) else value
 
 
 @pytest.mark.thorough
 @ANY
 @given(documents(TARGETS["1.36"]))
-def test_what_runs_at_a_point_is_what_the_effective_profile_says(written: dict[str, Any]) -> None:
-    document = config.parse_document(written)
+def test_what_runs_at_a_point_is_what_the_effective_profile_says(value: dict[str, Any]) -> None:
+    document = config.parse_document(value)
     if isinstance(document, config.Document):
         for profile in DocumentInput(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
             effective = profile.effective

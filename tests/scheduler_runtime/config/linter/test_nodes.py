@@ -18,7 +18,7 @@ REQUIREMENTS = st.one_of(
         NodeSelectorRequirement,
         key=st.just("k"),
         operator=st.sampled_from(["In", "NotIn"]),
-        values=st.sampled_from([found for size in (1, 2, 3) for found in combinations(VALUES, size)]),
+        values=st.sampled_from([values for size in (1, 2, 3) for values in combinations(VALUES, size)]),
     ),
     st.builds(NodeSelectorRequirement, key=st.just("k"), operator=st.sampled_from(["Exists", "DoesNotExist"])),
     st.builds(
@@ -30,28 +30,28 @@ REQUIREMENTS = st.one_of(
 )
 
 
-def matches(label: str | None, wanted: NodeSelectorRequirement) -> bool:
+def matches(label: str | None, condition: NodeSelectorRequirement) -> bool:
     """One condition on a node that has this value of the label, or none: Kubernetes' rules, naively."""
-    match wanted.operator:
+    match condition.operator:
         case "In":
-            return label in wanted.values
+            return label in condition.values
         case "NotIn":
-            return label not in wanted.values
+            return label not in condition.values
         case "Exists":
             return label is not None
         case "DoesNotExist":
             return label is None
     if label is None or not label.isdigit():
         return False
-    bound = int(wanted.values[0])
-    return int(label) > bound if wanted.operator == "Gt" else int(label) < bound
+    bound = int(condition.values[0])
+    return int(label) > bound if condition.operator == "Gt" else int(label) < bound
 
 
 @given(st.lists(REQUIREMENTS, min_size=1, max_size=4))
-def test_a_term_is_possible_exactly_when_some_value_meets_it(wanted: list[NodeSelectorRequirement]) -> None:
+def test_a_term_is_possible_exactly_when_some_value_meets_it(condition: list[NodeSelectorRequirement]) -> None:
     candidates = (None, *VALUES, *map(str, range(10)), "something-else")
-    some = any(all(matches(label, each) for each in wanted) for label in candidates)
-    assert can_match(NodeSelectorTerm(match_expressions=tuple(wanted))) is some
+    some = any(all(matches(label, condition) for condition in condition) for label in candidates)
+    assert can_match(NodeSelectorTerm(match_expressions=tuple(condition))) is some
 
 
 def required(*terms: str) -> str:

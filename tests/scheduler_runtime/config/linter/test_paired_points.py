@@ -22,7 +22,7 @@ FAILS_WITHOUT_PRE_SCORE = {"InterPodAffinity", "PodTopologySpread", "TaintTolera
 
 
 def codes(text: str, version: str = "1.36") -> set[str]:
-    return {found.code for found in lint(plugins(text), version)}
+    return {finding.code for finding in lint(plugins(text), version)}
 
 
 def having(*points: str, version: str = "1.37") -> list[str]:
@@ -33,21 +33,21 @@ def having(*points: str, version: str = "1.37") -> list[str]:
 
 @pytest.mark.parametrize("name", having("preFilter", "filter"))
 def test_filter_without_pre_filter(name: str) -> None:
-    found = codes(f"preFilter: {{disabled: [{{name: {name}}}]}}", "1.37")
-    assert found == ({"FilterWithoutPreFilter"} if name in FAILS_WITHOUT_PRE_FILTER else set())
+    reported = codes(f"preFilter: {{disabled: [{{name: {name}}}]}}", "1.37")
+    assert reported == ({"FilterWithoutPreFilter"} if name in FAILS_WITHOUT_PRE_FILTER else set())
 
 
 @pytest.mark.parametrize("name", having("preFilter", "filter"))
 def test_pre_filter_without_filter(name: str) -> None:
-    found = codes(f"filter: {{disabled: [{{name: {name}}}]}}", "1.37")
+    reported = codes(f"filter: {{disabled: [{{name: {name}}}]}}", "1.37")
     reserves = name in ("VolumeBinding", "DynamicResources")
-    assert found == {"ReserveWithoutFilter" if reserves else "PreFilterWithoutFilter"}
+    assert reported == {"ReserveWithoutFilter" if reserves else "PreFilterWithoutFilter"}
 
 
 @pytest.mark.parametrize("name", having("preScore", "score"))
 def test_score_without_pre_score(name: str) -> None:
-    found = codes(f"preScore: {{disabled: [{{name: {name}}}]}}")
-    assert found == ({"ScoreWithoutPreScore"} if name in FAILS_WITHOUT_PRE_SCORE else set())
+    reported = codes(f"preScore: {{disabled: [{{name: {name}}}]}}")
+    assert reported == ({"ScoreWithoutPreScore"} if name in FAILS_WITHOUT_PRE_SCORE else set())
 
 
 @pytest.mark.parametrize("name", having("filter"))
@@ -82,30 +82,30 @@ def test_other_halves(text: str, expected: set[str]) -> None:
     assert codes(text) == expected
 
 
-def test_all_pre_filters_off_is_told_for_each_plugin_at_the_asterisk() -> None:
-    found = lint(plugins("preFilter: {disabled: [{name: '*'}]}"))
-    assert {each.path for each in found} == {"profiles[0].plugins.preFilter.disabled[0]"}
-    assert {each.message.split()[0] for each in found} == FAILS_WITHOUT_PRE_FILTER
+def test_all_pre_filters_off_is_reported_for_every_plugin_at_the_asterisk() -> None:
+    findings = lint(plugins("preFilter: {disabled: [{name: '*'}]}"))
+    assert {finding.path for finding in findings} == {"profiles[0].plugins.preFilter.disabled[0]"}
+    assert {finding.message.split()[0] for finding in findings} == FAILS_WITHOUT_PRE_FILTER
 
 
 def test_a_plugin_whose_gate_is_off_cannot_fail() -> None:
     text = plugins("filter: {enabled: [{name: NodeDeclaredFeatures}]}")
-    assert [found.code for found in lint(text, "1.35")] == ["GateOff"]
-    assert {found.code for found in lint(text, "1.35", {"NodeDeclaredFeatures": True})} == set()
+    assert [finding.code for finding in lint(text, "1.35")] == ["GateOff"]
+    assert {finding.code for finding in lint(text, "1.35", {"NodeDeclaredFeatures": True})} == set()
 
 
-def test_an_own_plugin_with_pre_filter_only_is_told() -> None:
+def test_an_own_plugin_with_pre_filter_only_is_reported() -> None:
     others = {"Mine": Declaration(name="Mine", hooks=("pre_filter", "filter", "signature"))}
-    found = places(plugins("preFilter: {enabled: [{name: Mine}]}"), others=others)
-    assert found == ["PreFilterWithoutFilter plugins.filter"]
+    reported = places(plugins("preFilter: {enabled: [{name: Mine}]}"), others=others)
+    assert reported == ["PreFilterWithoutFilter plugins.filter"]
 
 
 @pytest.mark.parametrize("scored", [False, True])
 def test_volumes_that_are_scored_need_their_pre_filter(*, scored: bool) -> None:
     points = ("preFilter", "filter", "reserve", "preBind")
     off = ", ".join(f"{point}: {{disabled: [{{name: VolumeBinding}}]}}" for point in points)
-    found = {each.code for each in lint(plugins(off), gates={"StorageCapacityScoring": scored})}
-    assert ("ScoreWithoutPreScore" in found) is scored
+    reported = {finding.code for finding in lint(plugins(off), gates={"StorageCapacityScoring": scored})}
+    assert ("ScoreWithoutPreScore" in reported) is scored
 
 
 GANG = {"GenericWorkload": True, "GangScheduling": True}
@@ -114,5 +114,5 @@ GANG = {"GenericWorkload": True, "GangScheduling": True}
 @pytest.mark.parametrize("point", ["preEnqueue", "permit"])
 def test_half_a_gang(point: str) -> None:
     text = plugins(f"{point}: {{disabled: [{{name: GangScheduling}}]}}")
-    assert [found.code for found in lint(text, gates=GANG)] == ["HalfGang"]
-    assert [found.code for found in lint(plugins(""), gates=GANG)] == []
+    assert [finding.code for finding in lint(text, gates=GANG)] == ["HalfGang"]
+    assert [finding.code for finding in lint(plugins(""), gates=GANG)] == []

@@ -54,7 +54,7 @@ HALVES: dict[str, dict[str, Any]] = {
 
 
 def document(name: str) -> dict[str, Any]:
-    disabled = {point: {"disabled": [{"name": each} for each in names]} for point, names in HALVES[name].items()}
+    disabled = {point: {"disabled": [{"name": plugin} for plugin in names]} for point, names in HALVES[name].items()}
     return {"schedulerName": name, "plugins": disabled}
 
 
@@ -66,8 +66,8 @@ def pod(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with devcluster.running(Spec(node="none", fake_nodes=2)) as made:
-        yield made
+    with devcluster.running(Spec(node="none", fake_nodes=2)) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +91,8 @@ def outcomes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def kube_scheduler(config: Path, log: Path) -> Iterator[None]:
     """The real one, with this configuration."""
     binary = devcluster.binaries("kube-scheduler")["kube-scheduler"]
-    with log.open("w") as said:
-        process = subprocess.Popen([binary, f"--config={config}", "--secure-port=0"], stdout=said, stderr=said)
+    with log.open("w") as output:
+        process = subprocess.Popen([binary, f"--config={config}", "--secure-port=0"], stdout=output, stderr=output)
         try:
             yield
         finally:
@@ -103,12 +103,12 @@ def kube_scheduler(config: Path, log: Path) -> Iterator[None]:
 def decided(cluster: Cluster) -> dict[str, str] | None:
     """The outcome of every pod, once each has one."""
     pods = json.loads(cluster.kubectl("get", "pods", "-o", "json").stdout)["items"]
-    found = {each["metadata"]["name"]: outcome(each) for each in pods}
-    return found if set(found) >= set(HALVES) and all(found.values()) else None
+    outcomes = {pod["metadata"]["name"]: outcome(pod) for pod in pods}
+    return outcomes if set(outcomes) >= set(HALVES) and all(outcomes.values()) else None
 
 
 def outcome(pod: dict[str, Any]) -> str:
-    conditions = {each["type"]: each for each in pod.get("status", {}).get("conditions", [])}
+    conditions = {condition["type"]: condition for condition in pod.get("status", {}).get("conditions", [])}
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "True":
         return "placed"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.linting import extender, lint, places
 
-ASKED = "filterVerb: f, ignorable: true"
+FILTERS = "filterVerb: f, ignorable: true"
 PROCESS = {
     "shared-lease": ("profiles: [{schedulerName: b}]", ["SharedLeaseName leaderElection.resourceName"]),
     "the-default-one": ("profiles: [{schedulerName: b}, {schedulerName: default-scheduler}]", []),
@@ -41,28 +41,31 @@ PROCESS = {
 }
 EXTENDERS = {
     "no-ca": (
-        f"urlPrefix: 'https://a', enableHTTPS: true, {ASKED}",
+        f"urlPrefix: 'https://a', enableHTTPS: true, {FILTERS}",
         ["ExtenderUnverifiedTLS extenders[0].enableHTTPS"],
     ),
     "insecure": (
-        f"urlPrefix: 'https://a', tlsConfig: {{insecure: true}}, {ASKED}",
+        f"urlPrefix: 'https://a', tlsConfig: {{insecure: true}}, {FILTERS}",
         ["ExtenderUnverifiedTLS extenders[0].tlsConfig.insecure"],
     ),
-    "ca": (f"urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {ASKED}", []),
+    "ca": (f"urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {FILTERS}", []),
     "key-without-certificate": (
-        f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key}}, {ASKED}",
+        f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key}}, {FILTERS}",
         ["ExtenderHalfKeyPair extenders[0].tlsConfig"],
     ),
-    "key-pair": (f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key, certFile: /etc/a.crt}}, {ASKED}", []),
-    "https-by-address": (f"urlPrefix: 'https://a', {ASKED}", []),
+    "key-pair": (f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key, certFile: /etc/a.crt}}, {FILTERS}", []),
+    "https-by-address": (f"urlPrefix: 'https://a', {FILTERS}", []),
     "http-after-all": (
-        f"urlPrefix: 'http://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {ASKED}",
+        f"urlPrefix: 'http://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {FILTERS}",
         ["ExtenderPlainHTTP extenders[0].urlPrefix"],
     ),
-    "no-address": (f"urlPrefix: '', {ASKED}", ["ExtenderBadURL extenders[0].urlPrefix"]),
-    "broken-address": (f"urlPrefix: 'http://[a', {ASKED}", ["ExtenderBadURL extenders[0].urlPrefix"]),
+    "no-address": (f"urlPrefix: '', {FILTERS}", ["ExtenderBadURL extenders[0].urlPrefix"]),
+    "broken-address": (f"urlPrefix: 'http://[a', {FILTERS}", ["ExtenderBadURL extenders[0].urlPrefix"]),
     "no-verb": ("urlPrefix: 'http://a'", ["ExtenderWithoutVerb extenders[0]"]),
-    "no-timeout": (f"urlPrefix: 'http://a', httpTimeout: -5s, {ASKED}", ["ExtenderNoTimeout extenders[0].httpTimeout"]),
+    "no-timeout": (
+        f"urlPrefix: 'http://a', httpTimeout: -5s, {FILTERS}",
+        ["ExtenderNoTimeout extenders[0].httpTimeout"],
+    ),
     "not-ignorable": ("urlPrefix: 'http://a', filterVerb: f", ["ExtenderNotIgnorable extenders[0].ignorable"]),
     "only-scoring": ("urlPrefix: 'http://a', prioritizeVerb: p, weight: 1", []),
     "only-its-resource": ("urlPrefix: 'http://a', filterVerb: f, managedResources: [{name: example.com/a}]", []),
@@ -85,10 +88,10 @@ def test_extenders(text: str, expected: list[str]) -> None:
 
 
 def test_an_extender_of_a_second_scheduler_is_placed_by_the_first() -> None:
-    found = places(extender("urlPrefix: 'http://a.b.svc', bindVerb: b", name="second"))
-    assert found == ["ExtenderNotIgnorable extenders[0].ignorable"]
+    reported = places(extender("urlPrefix: 'http://a.b.svc', bindVerb: b", name="second"))
+    assert reported == ["ExtenderNotIgnorable extenders[0].ignorable"]
 
 
 def test_a_low_percentage_says_how_many_nodes_that_are() -> None:
-    found = lint("percentageOfNodesToScore: 8")[0]
-    assert found.message == "at 8 percent the search ends after 160 of 2000 nodes; left out it would be 680"
+    finding = lint("percentageOfNodesToScore: 8")[0]
+    assert finding.message == "at 8 percent the search ends after 160 of 2000 nodes; left out it would be 680"

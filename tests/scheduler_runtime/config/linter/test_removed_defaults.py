@@ -76,39 +76,41 @@ def test_removals(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_a_filter_that_is_gone_is_told_with_its_consequence(name: str) -> None:
-    found = [
-        each for each in lint(plugins(f"multiPoint: {{disabled: [{{name: {name}}}]}}")) if each.code == "FilterRemoved"
+def test_a_missing_filter_is_reported_with_its_consequence(name: str) -> None:
+    findings = [
+        finding
+        for finding in lint(plugins(f"multiPoint: {{disabled: [{{name: {name}}}]}}"))
+        if finding.code == "FilterRemoved"
     ]
-    assert [each.message for each in found] == [f"without {name} {LOST[name]}"]
-    assert [each.path for each in found] == ["profiles[0].plugins.multiPoint.disabled[0]"]
+    assert [finding.message for finding in findings] == [f"without {name} {LOST[name]}"]
+    assert [finding.path for finding in findings] == ["profiles[0].plugins.multiPoint.disabled[0]"]
 
 
-def test_filters_that_one_entry_takes_away_are_told_together() -> None:
+def test_filters_that_one_entry_disables_are_reported_together() -> None:
     keep = "{name: NodeResourcesFit}, {name: PrioritySort}, {name: DefaultBinder}, {name: SchedulingGates}"
-    found = lint(plugins(f"multiPoint: {{disabled: [{{name: '*'}}], enabled: [{keep}]}}"))
-    (removed,) = (each for each in found if each.code == "FilterRemoved")
+    findings = lint(plugins(f"multiPoint: {{disabled: [{{name: '*'}}], enabled: [{keep}]}}"))
+    (removed,) = (finding for finding in findings if finding.code == "FilterRemoved")
     assert removed.message.startswith("11 of 12 default filters do not run")
     assert all(name in removed.message for name in LOST if name != "NodeResourcesFit")
 
 
-def test_a_few_filters_that_one_entry_takes_away_are_told_each_for_itself() -> None:
+def test_a_few_filters_that_one_entry_disables_are_reported_one_by_one() -> None:
     keep = ", ".join(f"{{name: {name}}}" for name in LOST if name not in ("NodePorts", "VolumeZone"))
     off = "preFilter: {disabled: [{name: NodePorts}, {name: VolumeZone}]}"
-    found = lint(plugins(f"filter: {{disabled: [{{name: '*'}}], enabled: [{keep}]}}, {off}"))
-    removed = [each for each in found if each.code == "FilterRemoved"]
-    assert [each.message.split()[1] for each in removed] == ["NodePorts", "VolumeZone"]
-    assert {each.path for each in removed} == {"profiles[0].plugins.filter.disabled[0]"}
+    findings = lint(plugins(f"filter: {{disabled: [{{name: '*'}}], enabled: [{keep}]}}, {off}"))
+    removed = [finding for finding in findings if finding.code == "FilterRemoved"]
+    assert [finding.message.split()[1] for finding in removed] == ["NodePorts", "VolumeZone"]
+    assert {finding.path for finding in removed} == {"profiles[0].plugins.filter.disabled[0]"}
 
 
 @pytest.mark.parametrize("text", ["filter: {disabled: [{name: '*'}]}, preFilter: {disabled: [{name: '*'}]}"])
 def test_no_filter_at_all_is_one_finding_of_its_kind(text: str) -> None:
-    found = [each.code for each in lint(plugins(text))]
-    assert found.count("NoFilterLeft") == 1
-    assert "FilterRemoved" not in found
+    codes = [finding.code for finding in lint(plugins(text))]
+    assert codes.count("NoFilterLeft") == 1
+    assert "FilterRemoved" not in codes
 
 
-def test_queues_that_sort_differently_are_told_for_each_profile() -> None:
+def test_queues_that_sort_differently_are_reported_for_every_profile() -> None:
     other = "plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Sorts}]}}"
     text = f"profiles: [{{schedulerName: default-scheduler}}, {{schedulerName: b, {other}}}, {{schedulerName: c}}]"
     assert places(text, others=OWN) == ["QueueSortMismatch profiles[1].plugins.queueSort"]

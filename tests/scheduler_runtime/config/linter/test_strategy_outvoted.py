@@ -32,7 +32,7 @@ def weighed(fit: int, disabled: str = "") -> str:
 
 
 def is_outvoted(text: str, version: str = "1.36") -> bool:
-    return "StrategyOutvoted" in {found.code for found in lint(text, version)}
+    return "StrategyOutvoted" in {finding.code for finding in lint(text, version)}
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,10 @@ def test_constraints_of_ones_own_are_no_defaults() -> None:
 )
 def test_the_suggested_weight_is_the_smallest_that_wins(version: str, resources: str) -> None:
     strategy = f"scoringStrategy: {{type: MostAllocated{resources}}}"
-    found = next(each for each in lint(args("NodeResourcesFit", strategy), version) if each.code == "StrategyOutvoted")
-    weight = int(re.findall(r"weight: (\d+)", found.suggestion)[0])
+    finding = next(
+        finding for finding in lint(args("NodeResourcesFit", strategy), version) if finding.code == "StrategyOutvoted"
+    )
+    weight = int(re.findall(r"weight: (\d+)", finding.suggestion)[0])
     assert not is_outvoted(args("NodeResourcesFit", strategy, weighed(weight)), version)
     assert is_outvoted(args("NodeResourcesFit", strategy, weighed(weight - 1)), version)
 
@@ -108,8 +110,8 @@ def scorers(*, rewards_change: bool) -> Scorers:
 )
 def test_balance(before: Load, pod: Load, expected: tuple[int, int]) -> None:
     after = before.plus(pod)
-    found = tuple(scorers(rewards_change=change).balance(before, after) for change in (False, True))
-    assert found == expected
+    scores = tuple(scorers(rewards_change=change).balance(before, after) for change in (False, True))
+    assert scores == expected
 
 
 def test_a_replica_costs_a_node_a_third_of_its_spread_score() -> None:
@@ -140,11 +142,13 @@ SHAPE = tuple(UtilizationShapePoint(utilization=utilization, score=score) for ut
 )
 def test_the_scores_are_those_of_the_plugins(strategy: ScoringStrategy) -> None:
     used = np.arange(0, 101, dtype=np.int64)
-    first, others = (each.ravel() for each in np.meshgrid(used, used))
+    first, others = (axis.ravel() for axis in np.meshgrid(used, used))
     whole = np.full(len(first), 100, dtype=np.int64)
     loads = [allocation.Load(3, whole, first, first), allocation.Load(2, whole, others, others)]
-    found = Scorers(strategy, ("cpu", "memory"), "cpu", rewards_change=False)
+    scorers_of_strategy = Scorers(strategy, ("cpu", "memory"), "cpu", rewards_change=False)
     after = [Load(int(a), int(b)) for a, b in zip(first, others, strict=True)]
-    assert [found.fit(each) for each in after] == list(allocation.strategy_of(strategy)(loads, len(first)))
+    assert [scorers_of_strategy.fit(load) for load in after] == list(
+        allocation.strategy_of(strategy)(loads, len(first))
+    )
     balanced = list(allocation.balance([(first, whole), (others, whole)], len(first)))
-    assert [found.balance(each, each) for each in after] == balanced
+    assert [scorers_of_strategy.balance(load, load) for load in after] == balanced

@@ -25,43 +25,43 @@ NONE: Mapping[str, Declaration] = {}
 ANY = settings(max_examples=25, deadline=None)
 
 
-def read(written: Any) -> config.Document:
-    document = config.parse_document(written)
+def read(value: Any) -> config.Document:
+    document = config.parse_document(value)
     assert isinstance(document, config.Document), document
     return document
 
 
-def errors(found: Sequence[config.Finding]) -> Counter[tuple[str, str]]:
-    return Counter((each.code, each.message) for each in found if each.severity is config.Severity.ERROR)
+def errors(findings: Sequence[config.Finding]) -> Counter[tuple[str, str]]:
+    return Counter((finding.code, finding.message) for finding in findings if finding.severity is config.Severity.ERROR)
 
 
 def newly_read(before: Sequence[config.Finding], after: Sequence[config.Finding]) -> list[config.Finding]:
     """What is said of arguments that nobody read before, as their plugin was off."""
-    unread = tuple(each.path for each in before if each.code == "DisabledButConfigured")
-    return [each for each in after if unread and each.path.startswith(unread)]
+    unread = tuple(finding.path for finding in before if finding.code == "DisabledButConfigured")
+    return [finding for finding in after if unread and finding.path.startswith(unread)]
 
 
-def follow_all(written: dict[str, Any], target: Target, others: Mapping[str, Declaration] = OWN) -> None:
+def follow_all(value: dict[str, Any], target: Target, others: Mapping[str, Declaration] = OWN) -> None:
     """Do all that is suggested, one at a time, and look again."""
-    found = config.lint(read(written), target, others)
-    for finding in found:
+    before = config.lint(read(value), target, others)
+    for finding in before:
         assert finding.suggestion, finding
-        for mended in done(written, finding):
+        for mended in done(value, finding):
             gates = {**target.feature_gates, **mended.gates}
             now = Target(target.version, gates)
             assert not catalog.gate_problems(now), finding
-            left = config.lint(read(mended.document), now, others, mended.engine)
-            assert is_gone(finding, found, left), (finding, mended.document)
+            after = config.lint(read(mended.document), now, others, mended.engine)
+            assert is_resolved(finding, before, after), (finding, mended.document)
             if not config.CODES[finding.code].refused:  # what else is wrong could not be seen before
-                new = errors(left) - errors(found) - errors(newly_read(found, left))
+                new = errors(after) - errors(before) - errors(newly_read(before, after))
                 assert not new, (finding, mended.document)
 
 
-def is_gone(finding: config.Finding, before: Sequence[config.Finding], after: Sequence[config.Finding]) -> bool:
+def is_resolved(finding: config.Finding, before: Sequence[config.Finding], after: Sequence[config.Finding]) -> bool:
     """Whether there is one place less that has the code, or the code has only another reason elsewhere."""
-    codes = [each.code for each in after]
-    fewer = codes.count(finding.code) < [each.code for each in before].count(finding.code)
-    return fewer or (finding.code, finding.path) not in {(each.code, each.path) for each in after}
+    codes = [other.code for other in after]
+    fewer = codes.count(finding.code) < [other.code for other in before].count(finding.code)
+    return fewer or (finding.code, finding.path) not in {(other.code, other.path) for other in after}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.code)
@@ -76,21 +76,21 @@ def profiles(target: Target) -> SearchStrategy[dict[str, Any]]:
     having["multiPoint"] = [name for name, points in data.extends.items() if points]
     entries = {point: plugin_set(names) for point, names in having.items() if names}
     keep = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}]
-    return st.fixed_dictionaries({}, optional=entries).map(lambda found: kept(found, keep))
+    return st.fixed_dictionaries({}, optional=entries).map(lambda plugins: with_indispensable(plugins, keep))
 
 
-def kept(found: dict[str, Any], keep: list[dict[str, str]]) -> dict[str, Any]:
+def with_indispensable(plugins: dict[str, Any], keep: list[dict[str, str]]) -> dict[str, Any]:
     """The plugins with what every profile needs: a sorter and a binder."""
     for point, line in zip(("queueSort", "bind"), keep, strict=True):
-        found[point] = {"disabled": [{"name": "*"}], "enabled": [line]}
-    return found
+        plugins[point] = {"disabled": [{"name": "*"}], "enabled": [line]}
+    return plugins
 
 
 def plugin_set(names: list[str]) -> SearchStrategy[dict[str, Any]]:
     some = st.lists(st.sampled_from(names), max_size=4, unique=True)
-    off = st.just(["*"]) | some | some.map(lambda found: ["*", *found])
+    off = st.just(["*"]) | some | some.map(lambda plugins: ["*", *plugins])
     lines = st.fixed_dictionaries({"disabled": off, "enabled": some})
-    return lines.map(lambda found: {field: [{"name": name} for name in listed] for field, listed in found.items()})
+    return lines.map(lambda plugins: {field: [{"name": name} for name in listed] for field, listed in plugins.items()})
 
 
 @pytest.mark.thorough
@@ -99,9 +99,9 @@ def plugin_set(names: list[str]) -> SearchStrategy[dict[str, Any]]:
 def test_whyever_a_plugin_does_not_run_the_suggestion_helps(given: tuple[Target, dict[str, Any]]) -> None:
     target, plugins = given
     header = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
-    written = {**header, "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}]}
-    if isinstance(config.parse_document(written), config.Document):
-        follow_all(written, target, NONE)
+    value = {**header, "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}]}
+    if isinstance(config.parse_document(value), config.Document):
+        follow_all(value, target, NONE)
 
 
 def test_a_plugin_that_is_enabled_as_suggested_may_have_arguments_that_are_wrong() -> None:
@@ -116,6 +116,6 @@ def test_a_plugin_that_is_enabled_as_suggested_may_have_arguments_that_are_wrong
 @ANY
 @given(st.sampled_from(TARGETS).flatmap(lambda target: st.tuples(st.just(target), documents(target))))
 def test_whatever_the_document_the_suggestions_help(given: tuple[Target, dict[str, Any]]) -> None:
-    target, written = given
-    if isinstance(config.parse_document(written), config.Document):
-        follow_all(written, target, NONE)
+    target, value = given
+    if isinstance(config.parse_document(value), config.Document):
+        follow_all(value, target, NONE)

@@ -67,9 +67,9 @@ def test_weights(text: str, expected: list[str]) -> None:
 
 
 def test_a_reset_names_the_weight_that_was_lost() -> None:
-    found = lint(plugins("score: {enabled: [{name: TaintToleration}]}"))[0]
-    assert found.message == "TaintToleration is named without a weight, so it counts 1 instead of its default 3"
-    assert found.suggestion == "{name: TaintToleration, weight: 3}"
+    finding = lint(plugins("score: {enabled: [{name: TaintToleration}]}"))[0]
+    assert finding.message == "TaintToleration is named without a weight, so it counts 1 instead of its default 3"
+    assert finding.suggestion == "{name: TaintToleration, weight: 3}"
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_a_reset_names_the_weight_that_was_lost() -> None:
 )
 def test_a_percentage_that_every_profile_overrides(shared: int, own: list[int | None], expected: list[str]) -> None:
     names = ["default-scheduler", "b"]
-    written = [
-        f"{{schedulerName: {name}{'' if each is None else f', percentageOfNodesToScore: {each}'}}}"
-        for name, each in zip(names, own, strict=False)
+    profiles = [
+        f"{{schedulerName: {name}{'' if percentage is None else f', percentageOfNodesToScore: {percentage}'}}}"
+        for name, percentage in zip(names, own, strict=False)
     ]
-    assert places(f"percentageOfNodesToScore: {shared}\nprofiles: [{', '.join(written)}]") == expected
+    assert places(f"percentageOfNodesToScore: {shared}\nprofiles: [{', '.join(profiles)}]") == expected
 
 
 def test_a_resource_that_is_named_twice_counts_twice() -> None:

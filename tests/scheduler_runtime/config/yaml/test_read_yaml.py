@@ -32,15 +32,15 @@ other: *one
 
 
 def sources(text: str | bytes) -> tuple[Source, ...]:
-    found = config.read_yaml(text)
-    assert not isinstance(found, Problems), str(found)
-    return found
+    sources = config.read_yaml(text)
+    assert not isinstance(sources, Problems), str(sources)
+    return sources
 
 
 def refusal(text: str | bytes) -> str:
-    found = config.read_yaml(text)
-    assert isinstance(found, Problems), found
-    return str(found)
+    problems = config.read_yaml(text)
+    assert isinstance(problems, Problems), problems
+    return str(problems)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_line_of_a_path_or_of_the_nearest_thing_above_it(path: str, line: in
     assert sources(TWO)[0].line(path) == line
 
 
-def test_a_file_may_hold_several_documents_each_with_its_lines_and_allowances() -> None:
+def test_a_file_may_hold_several_documents_with_their_own_lines_and_allowances() -> None:
     first, second = sources(TWO)
     assert first.allowed_codes == {"TinyQPS", "WeightReset", "PercentageTooLow"}
     assert second.allowed_codes == frozenset()
@@ -98,13 +98,13 @@ def test_empty_documents_between_others_are_passed_over() -> None:
     ],
 )
 def test_a_plain_word_is_what_kubernetes_takes_it_for(word: str, value: Any) -> None:
-    found = sources(f"a: {word}")[0].value["a"]
-    assert found == value
-    assert isinstance(found, bool) is isinstance(value, bool)
+    result = sources(f"a: {word}")[0].value["a"]
+    assert result == value
+    assert isinstance(result, bool) is isinstance(value, bool)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is empty; there is no document in it"),
         ("# only a comment\n", "is empty; there is no document in it"),
@@ -125,8 +125,8 @@ def test_a_plain_word_is_what_kubernetes_takes_it_for(word: str, value: Any) -> 
         ('{"a": NaN}', "begins with '{' and is therefore read as JSON, which it is not: NaN is not a number"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_told_with_its_line(text: str | bytes, said: str) -> None:
-    assert refusal(text).startswith(said)
+def test_unreadable_text_is_reported_with_its_line(text: str | bytes, message: str) -> None:
+    assert refusal(text).startswith(message)
 
 
 def test_a_mapping_is_merged_and_may_not_repeat() -> None:
@@ -145,7 +145,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("a: " + "x" * 10_000_000, "bytes long; a document has at most 1,048,576", id="10 MB"),
         pytest.param(BOMB, "has more than 50,000 values, aliases expanded", id="aliases"),
@@ -155,10 +155,10 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param("a: 1\n" * 40_000, "the key a is there already", id="repeated"),
     ],
 )
-def test_the_work_is_bounded(text: str, said: str) -> None:
-    begun = time.process_time()
-    assert said in refusal(text)
-    assert time.process_time() - begun < 2.5
+def test_the_work_is_bounded(text: str, message: str) -> None:
+    start = time.process_time()
+    assert message in refusal(text)
+    assert time.process_time() - start < 2.5
 
 
 ODD = ("y", "<<", "=", "1_0", "0x1", "2001-01-01", "a: b", "a #b", "- a", " a", "a\nb", "@", "é", "~", "1e3", "!a")
@@ -178,7 +178,7 @@ def mappings(texts: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]
 @pytest.mark.thorough
 @settings(max_examples=150)
 @given(mappings(st.text(st.characters(exclude_categories=["Cs"]), max_size=20)))
-def test_what_is_written_is_read_again(value: dict[str, Any]) -> None:
+def test_printed_values_are_read_back(value: dict[str, Any]) -> None:
     assert sources(config.to_yaml(value))[0].value == value
 
 

@@ -70,7 +70,18 @@ _PAIRS = (
 
 def broken_pairs(effective: EffectiveInput) -> list[PointPair]:
     """Return all pairs of which a plugin runs at the one point and not at the other, the first cause first."""
-    return [pair for pair in _PAIRS if _is_broken(pair, effective)]
+    volumes = effective.args("VolumeBinding")
+    has_shape = isinstance(volumes, VolumeBindingArgs) and bool(volumes.shape)
+    return [
+        pair
+        for pair in _PAIRS
+        if effective.runs(pair.plugin, pair.on)
+        and not effective.runs(pair.plugin, pair.off)
+        and effective.works_at(pair.plugin, pair.off)
+        and not effective.profile.is_gated_off(pair.plugin)
+        # Without a shape VolumeBinding scores by nothing, and its preScore returns at once.
+        and (pair.on != "preScore" or has_shape)
+    ]
 
 
 def first_causes(effective: EffectiveInput) -> set[PointPair]:
@@ -84,16 +95,6 @@ def first_causes(effective: EffectiveInput) -> set[PointPair]:
 def follows(pair: PointPair, cause: PointPair) -> bool:
     """Return True if ``pair`` is not reported, because ``cause`` of the same plugin is."""
     return (pair.off == "preScore") is (cause.off == "preScore")
-
-
-def _is_broken(pair: PointPair, effective: EffectiveInput) -> bool:
-    if not effective.runs(pair.plugin, pair.on) or effective.runs(pair.plugin, pair.off):
-        return False
-    if not effective.works_at(pair.plugin, pair.off) or effective.profile.is_gated_off(pair.plugin):
-        return False
-    # Without a shape VolumeBinding scores by nothing, and its preScore returns at once.
-    args = effective.args("VolumeBinding")
-    return pair.on != "preScore" or (isinstance(args, VolumeBindingArgs) and bool(args.shape))
 
 
 def with_required(plugin: str, points: Collection[str], own_points: Collection[str]) -> tuple[str, ...]:
