@@ -22,7 +22,7 @@ from bench.side_by_side.placement_check import faults
 from bench.side_by_side.schedulers import Contender
 from bench.workloads import CreatePods, Workload
 from devcluster import Cluster, Spec
-from devcluster.build.progress import shown_on
+from devcluster.build.progress import progress_on
 
 ADMISSION = "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority"
 QUIET_SHARE = 0.05
@@ -73,7 +73,7 @@ def control_plane(kubernetes: str) -> Spec:
 def build(kubernetes: str) -> None:
     """Build what is not built yet, and say how long that will take. Raises DevclusterError."""
     needed = (*control_plane(kubernetes).binaries, "kube-scheduler")
-    devcluster.binaries(*needed, kubernetes=kubernetes, progress=shown_on(sys.stderr))
+    devcluster.binaries(*needed, kubernetes=kubernetes, progress=progress_on(sys.stderr))
 
 
 def run(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:

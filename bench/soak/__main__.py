@@ -19,7 +19,7 @@ from bench.soak.cluster_setup import spec, stage
 from bench.soak.plan import Plan
 from bench.soak.rounds import Round, Soak
 from devcluster import Cluster, DevclusterError
-from devcluster.build.progress import shown_on
+from devcluster.build.progress import progress_on
 
 INTERRUPTED = 130
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Soak and report; return 1 if something was wrong, 2 if there could be no soak, 130 if it was interrupted."""
     plan = parsed(arguments)
     try:
-        devcluster.binaries(*spec(plan).binaries, kubernetes=plan.kubernetes, progress=shown_on(sys.stderr))
+        devcluster.binaries(*spec(plan).binaries, kubernetes=plan.kubernetes, progress=progress_on(sys.stderr))
     except DevclusterError as error:
         print(error, file=sys.stderr)
         return 2

@@ -15,7 +15,7 @@ from rich.console import Console
 
 import devcluster
 from devcluster import Cluster, DevclusterError, Spec
-from devcluster.build.progress import shown_on
+from devcluster.build.progress import progress_on
 from examples.demo import containers, installation
 from examples.demo.kubectl import Kubectl
 
@@ -38,7 +38,7 @@ def process(image: str, console: Console) -> Iterator[Place]:
     """A control plane of this machine's own; programs run as its processes, beside a few fake nodes."""
     programs = Path(sys.executable).parent
     spec = Spec(fake_nodes=FAKE_NODES, images={image: [str(programs / "python")]})
-    with devcluster.running(spec, progress=shown_on(sys.stdout)) as cluster:
+    with devcluster.running(spec, progress=progress_on(sys.stdout)) as cluster:
         kubectl = Kubectl(cluster.env())
         # Only pods that say so go where nothing really runs.
         kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
@@ -50,7 +50,7 @@ def process(image: str, console: Console) -> Iterator[Place]:
 @contextmanager
 def kind(image: str, console: Console) -> Iterator[Place]:
     """A kind cluster, with the operator and the scheduler in containers built from the Dockerfile."""
-    with devcluster.running(Spec(kind=True), progress=shown_on(sys.stdout)) as cluster:
+    with devcluster.running(Spec(kind=True), progress=progress_on(sys.stdout)) as cluster:
         console.print(f"Kubernetes {cluster.version} is up on kind; building {image}")
         containers.provide(cluster, image)
         yield Place(cluster.env(), image, image, settings(cluster))

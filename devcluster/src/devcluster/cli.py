@@ -12,7 +12,7 @@ import click
 
 from devcluster import lifecycle
 from devcluster.build import binaries
-from devcluster.build.progress import shown_on
+from devcluster.build.progress import progress_on
 from devcluster.model.spec import DEFAULT_KUBERNETES, Spec
 from devcluster.system.errors import DevclusterError
 
@@ -24,7 +24,7 @@ kubernetes_option = click.option(
 
 
 class Commands(click.Group):
-    """Commands whose errors are for the person who typed them: a sentence, and no traceback."""
+    """Commands that show a DevclusterError as a sentence, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -33,14 +33,14 @@ class Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
-def mapped(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]]:
-    """Commands by image. A command that is a path is meant from here, wherever the node runs."""
+def parse_images(_: click.Context, __: click.Parameter, mappings: tuple[str, ...]) -> dict[str, list[str]]:
+    """Commands by image. A command that is a path is relative to this directory, wherever the node runs."""
     images = {}
-    for each in given:
-        image, equals, command = each.partition("=")
+    for mapping in mappings:
+        image, equals, command = mapping.partition("=")
         words = shlex.split(command)
         if not (image and equals and words):
-            raise click.BadParameter(f"{each!r} maps nothing; write it like berth:dev=.venv/bin/python")
+            raise click.BadParameter(f"{mapping!r} maps nothing; write it like berth:dev=.venv/bin/python")
         images[image] = [os.path.abspath(words[0]) if "/" in words[0] else words[0], *words[1:]]
     return images
 
@@ -66,7 +66,7 @@ def main() -> None:
     "images",
     metavar="IMAGE=COMMAND",
     multiple=True,
-    callback=mapped,
+    callback=parse_images,
     help="What the process node runs for an image, such as berth:dev=.venv/bin/python. May be repeated.",
 )
 @click.option("--name", default="default", show_default=True, help="Name of the cluster.")
@@ -74,14 +74,14 @@ def main() -> None:
 @click.option("--nodes", metavar="N", default=1, show_default=True, help="Nodes of a kind cluster.")
 def up(**options: Any) -> None:
     """Start a cluster that runs until 'devcluster down'."""
-    cluster = lifecycle.up(Spec(**options), progress=shown_on(sys.stderr))
+    cluster = lifecycle.up(Spec(**options), progress=progress_on(sys.stderr))
     print(f"Cluster {cluster.name} runs Kubernetes {cluster.version} at {cluster.server}. To use it:")
     print(f'  eval "$({_again("env", cluster.name)})"')
     print("To end it:")
     print(f"  {_again('down', cluster.name)}")
 
 
-name_argument = click.argument("given", metavar="[NAME]", default="")
+name_argument = click.argument("argument", metavar="[NAME]", default="")
 name_option = click.option("--name", default="", help="The same as NAME, as of 'devcluster up'.")
 
 
@@ -89,11 +89,12 @@ name_option = click.option("--name", default="", help="The same as NAME, as of '
 @name_argument
 @name_option
 @click.option("--all", "everything", is_flag=True, help="End every cluster made by 'devcluster up'.")
-def down(given: str, name: str, everything: bool) -> None:
+def down(argument: str, name: str, everything: bool) -> None:
     """End a cluster and remove all of it."""
-    for each in [one.name for one in lifecycle.status()] if everything else [_one_of(given, name)]:
-        lifecycle.down(each)
-        print(f"Cluster {each} is gone.")
+    names = [cluster.name for cluster in lifecycle.status()] if everything else [_cluster_name(argument, name)]
+    for cluster_name in names:
+        lifecycle.down(cluster_name)
+        print(f"Cluster {cluster_name} is gone.")
 
 
 @main.command()
@@ -102,17 +103,22 @@ def status() -> None:
     clusters = lifecycle.status()
     if not clusters:
         print("There are no clusters. 'devcluster up' makes one.")
-    for one in clusters:
-        how = _how(one)
-        print("  ".join(filter(None, [one.name, how, one.version, one.server, str(one.directory)])))
+    for cluster in clusters:
+        if not cluster.is_alive:
+            state = "dead"
+        elif not cluster.server:
+            state = "starting"
+        else:
+            state = f"running without {', '.join(cluster.stopped)}" if cluster.stopped else "running"
+        print("  ".join(filter(None, [cluster.name, state, cluster.version, cluster.server, str(cluster.directory)])))
 
 
 @main.command()
 @name_argument
 @name_option
-def env(given: str, name: str) -> None:
+def env(argument: str, name: str) -> None:
     """Print what makes this shell use a cluster: eval "$(devcluster env)"."""
-    for variable, value in lifecycle.find(_one_of(given, name)).variables().items():
+    for variable, value in lifecycle.find(_cluster_name(argument, name)).variables().items():
         print(f"export {variable}={shlex.quote(value)}")
 
 
@@ -121,33 +127,25 @@ def env(given: str, name: str) -> None:
 @click.argument("names", metavar="[BINARY]...", nargs=-1)
 def build(kubernetes: str, names: tuple[str, ...]) -> None:
     """Build binaries, by default those of a control plane, and keep them."""
-    for path in binaries(*(names or CONTROL_PLANE), kubernetes=kubernetes, progress=shown_on(sys.stderr)).values():
+    for path in binaries(*(names or CONTROL_PLANE), kubernetes=kubernetes, progress=progress_on(sys.stderr)).values():
         print(path)
 
 
 @main.command("bin")
 @kubernetes_option
 @click.argument("name", metavar="[BINARY]", default="")
-def path(kubernetes: str, name: str) -> None:
+def print_path(kubernetes: str, name: str) -> None:
     """Print the path of a binary, or the directory of Kubernetes' own, building it if need be."""
-    wanted = name or "kubectl"
-    found = binaries(wanted, kubernetes=kubernetes, progress=shown_on(sys.stderr))[wanted]
-    print(found if name else found.parent)
+    binary = name or "kubectl"
+    path = binaries(binary, kubernetes=kubernetes, progress=progress_on(sys.stderr))[binary]
+    print(path if name else path.parent)
 
 
-def _one_of(given: str, name: str) -> str:
-    """The name of the cluster that is meant, however it was given."""
-    if given and name and given != name:
-        raise click.UsageError(f"{given} and --name {name} are two clusters; name one")
-    return given or name or "default"
-
-
-def _how(one: lifecycle.Status) -> str:
-    if not one.is_alive:
-        return "dead"
-    if not one.server:
-        return "starting"
-    return f"running without {', '.join(one.stopped)}" if one.stopped else "running"
+def _cluster_name(argument: str, option: str) -> str:
+    """The name of the cluster, from the argument or from ``--name``."""
+    if argument and option and argument != option:
+        raise click.UsageError(f"{argument} and --name {option} are two clusters; name one")
+    return argument or option or "default"
 
 
 def _again(command: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Clusters from the cradle to the grave: for a block of code, or until somebody says ``down``."""
+"""Making and ending clusters: for a block of code, or until ``down``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEMPORARY = "devcluster-"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A cluster made by ``up``. One that is still being made, or was never finished, has no server and version."""
+    """A cluster made by ``up``. While it is being made, and when that failed, it has no server and version."""
 
     name: str
     directory: Path
@@ -46,7 +46,7 @@ def running(spec: Spec | None = None, *, progress: Progress = silent) -> Iterato
     spec = _named(spec, f"tmp-{secrets.token_hex(4)}")
     binaries = _binaries(spec, progress)
     remove_abandoned()
-    with _explained(Path(tempfile.gettempdir())):
+    with _explaining(Path(tempfile.gettempdir())):
         guard = _begin(Path(tempfile.mkdtemp(prefix=TEMPORARY)))
     try:
         yield _make(spec, guard, binaries, progress)
@@ -58,7 +58,7 @@ def up(spec: Spec | None = None, *, progress: Progress = silent) -> Cluster:
     """Make a cluster that outlives this process, until ``down``. Raises DevclusterError if its name is taken."""
     spec = _named(spec, "default")
     binaries = _binaries(spec, progress)
-    with _explained(state()):
+    with _explaining(state()):
         guard = _claim(spec.name)
     try:
         cluster = _make(spec, guard, binaries, progress)
@@ -71,7 +71,7 @@ def up(spec: Spec | None = None, *, progress: Progress = silent) -> Cluster:
 
 
 def down(name: str) -> None:
-    """End a cluster that was made by ``up``: its processes, and everything it kept."""
+    """End a cluster that was made by ``up``: its processes and its files. Raises DevclusterError if there is none."""
     directory = state() / check_name(name)
     if not directory.is_dir():
         raise _unknown(name)
@@ -79,7 +79,7 @@ def down(name: str) -> None:
 
 
 def find(name: str) -> Cluster:
-    """The cluster called ``name`` that was made by ``up``."""
+    """The cluster called ``name`` that was made by ``up``. Raises DevclusterError if it does not run."""
     directory = state() / check_name(name)
     cluster = load(directory)
     if cluster is None:
@@ -92,21 +92,35 @@ def find(name: str) -> Cluster:
 
 
 def status() -> list[Status]:
-    """The clusters made by ``up``, by name."""
-    if not state().is_dir():
-        return []
-    return [_status(path) for path in sorted(state().iterdir()) if path.is_dir()]
+    """The clusters made by ``up``, sorted by name."""
+    clusters = []
+    for directory in sorted(state().iterdir()) if state().is_dir() else ():
+        if not directory.is_dir():
+            continue
+        guard, cluster = Guard(directory), load(directory)
+        clusters.append(
+            Status(
+                name=directory.name,
+                directory=directory,
+                server=cluster.server if cluster else "",
+                version=cluster.version if cluster else "",
+                components=tuple(guard.components()),
+                stopped=tuple(guard.stopped()),
+                is_alive=guard.is_alive,
+            )
+        )
+    return clusters
 
 
 def state() -> Path:
-    """Where clusters made by ``up`` live: ``$DEVCLUSTER_STATE``, or ``devcluster`` in the user's state directory."""
+    """The home of clusters made by ``up``: ``$DEVCLUSTER_STATE``, or ``devcluster`` in the user's state directory."""
     if own := os.environ.get("DEVCLUSTER_STATE"):
         return Path(own).absolute()
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state").absolute() / "devcluster"
 
 
 def remove_abandoned() -> None:
-    """Remove what temporary clusters left whose guard was killed together with who made them."""
+    """Remove the files of temporary clusters whose guard was killed together with its parent."""
     for directory in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
         mine = directory.is_dir() and directory.stat().st_uid == os.getuid()
         if mine and (directory / "guard.json").exists() and not Guard(directory).is_alive:
@@ -128,13 +142,13 @@ def _make(spec: Spec, guard: Guard, binaries: dict[str, Path], progress: Progres
 
         return create(spec, guard, binaries, progress)
     progress(f"Starting cluster {spec.name}", None)
-    with _explained(guard.directory):
+    with _explaining(guard.directory):
         return controlplane.start(spec, guard, binaries)
 
 
 @contextmanager
-def _explained(directory: Path) -> Iterator[None]:
-    """Trouble with a cluster's files, as a sentence."""
+def _explaining(directory: Path) -> Iterator[None]:
+    """Turn an OSError about a cluster's files into a DevclusterError."""
     try:
         yield
     except OSError as error:
@@ -147,7 +161,7 @@ def _claim(name: str) -> Guard:
     """Take the name, and the directory that goes with it, for a new cluster."""
     state().mkdir(mode=0o700, parents=True, exist_ok=True)
     directory = state() / name
-    with (state() / "lock").open("w") as lock:  # so that a directory without a guard is one that lost it
+    with (state() / "lock").open("w") as lock:  # under it, a directory without a live guard has lost its guard
         fcntl.flock(lock, fcntl.LOCK_EX)
         if directory.exists():
             if Guard(directory).is_alive:
@@ -168,21 +182,8 @@ def _begin(directory: Path) -> Guard:
         raise
 
 
-def _status(directory: Path) -> Status:
-    guard, cluster = Guard(directory), load(directory)
-    return Status(
-        name=directory.name,
-        directory=directory,
-        server=cluster.server if cluster else "",
-        version=cluster.version if cluster else "",
-        components=tuple(guard.components()),
-        stopped=tuple(guard.stopped()),
-        is_alive=guard.is_alive,
-    )
-
-
 def _unknown(name: str) -> DevclusterError:
-    known = ", ".join(one.name for one in status())
+    names = ", ".join(cluster.name for cluster in status())
     return DevclusterError(
-        f"there is no cluster {name}: " + (f"there are {known}" if known else "make one with 'devcluster up'")
+        f"there is no cluster {name}: " + (f"there are {names}" if names else "make one with 'devcluster up'")
     )

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from devcluster.build.progress import remaining, shown_on
+from devcluster.build.progress import progress_on, remaining
 
 
 class Terminal(io.StringIO):
@@ -28,7 +28,7 @@ def test_time_left_is_no_more_exact_than_an_estimate(seconds: float, text: str) 
 
 def test_a_terminal_shows_one_line_per_step_and_rewrites_it() -> None:
     terminal = Terminal()
-    show = shown_on(terminal)
+    show = progress_on(terminal)
     for left in (200.0, 100.0):
         show("Building kubectl", left)
     show("Building etcd", 50.0)
@@ -39,7 +39,7 @@ def test_a_terminal_shows_one_line_per_step_and_rewrites_it() -> None:
 
 def test_a_log_gets_a_line_per_step_and_one_now_and_again() -> None:
     now, log = [0.0], io.StringIO()
-    show = shown_on(log, clock=lambda: now[0])
+    show = progress_on(log, clock=lambda: now[0])
     for second in range(41):
         now[0] = float(second)
         show("Building kubectl", 100.0 - second)

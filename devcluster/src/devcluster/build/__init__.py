@@ -6,7 +6,6 @@ the cache, and Go. One build runs at a time in one cache: it uses every core any
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import hashlib
 import os
@@ -25,12 +24,12 @@ from devcluster.build.workshop import Workshop, parallel, tidy
 from devcluster.model.spec import DEFAULT_KUBERNETES
 from devcluster.system.errors import DevclusterError
 
-GIVEN = ("DEVCLUSTER_BIN", "KUBEBUILDER_ASSETS")
+USER_DIRECTORIES = ("DEVCLUSTER_BIN", "KUBEBUILDER_ASSETS")  # variables that hold directories of binaries
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Trouble with the cache's files, as a sentence."""
+def _explaining() -> Iterator[None]:
+    """Turn an OSError about the cache's files into a DevclusterError."""
     try:
         yield
     except OSError as error:
@@ -40,7 +39,7 @@ def _explained() -> Iterator[None]:
         ) from error
 
 
-@_explained()
+@_explaining()
 def binaries(*names: str, kubernetes: str = DEFAULT_KUBERNETES, progress: Progress = silent) -> dict[str, Path]:
     """The path of each binary in ``names``, building those that are not here yet.
 
@@ -50,12 +49,14 @@ def binaries(*names: str, kubernetes: str = DEFAULT_KUBERNETES, progress: Progre
     minor = products.resolve(kubernetes)
     wanting = missing(*names, kubernetes=kubernetes)
     if wanting:
-        with _lock(progress) as lock:
+        waiting = f"Waiting for another build in {cache.root()} to end"
+        with cache.exclusive(cache.root() / "build.lock", waiting, progress) as lock:
+            # Asked again under the lock: the other build may have made them.
             _build(missing(*wanting, kubernetes=kubernetes), minor, lock, progress)
     return {name: path for name in names if (path := _find(name, minor)) is not None}
 
 
-@_explained()
+@_explaining()
 def missing(*names: str, kubernetes: str = DEFAULT_KUBERNETES) -> tuple[str, ...]:
     """Those of ``names`` that ``binaries`` would have to build."""
     minor = products.resolve(kubernetes)
@@ -69,14 +70,8 @@ def build_seconds(*names: str, kubernetes: str = DEFAULT_KUBERNETES) -> float:
 
 
 def shelf(product: Product) -> Shelf:
-    """Where the binaries of ``product`` are kept that the Go to use now builds."""
+    """The shelf for the binaries of ``product`` that the Go to use now builds."""
     return Shelf(cache.root() / "bin" / f"{_recipe(product)}-go{toolchain.choose(product.go).version}")
-
-
-def _shelves(product: Product) -> list[Shelf]:
-    """Where its binaries may be found: where there is no Go, what any Go built in the same way will do."""
-    others = sorted((cache.root() / "bin").glob(f"{_recipe(product)}-go*"))
-    return [shelf(product), *(map(Shelf, others) if toolchain.choose(product.go).packaged else ())]
 
 
 def _recipe(product: Product) -> str:
@@ -89,13 +84,16 @@ def _recipe(product: Product) -> str:
 
 
 def _find(name: str, minor: str) -> Path | None:
-    kept = (shelf.find(name) for shelf in _shelves(products.product_of(name, minor)))
-    return _given(name, minor) or next(filter(None, kept), None)
+    product = products.product_of(name, minor)
+    shelves = [shelf(product)]
+    if toolchain.choose(product.go).packaged:  # where there is no Go, the build of any Go in the same way will do
+        shelves += map(Shelf, sorted((cache.root() / "bin").glob(f"{_recipe(product)}-go*")))
+    return _find_in_user_directories(name, minor) or next(filter(None, (place.find(name) for place in shelves)), None)
 
 
-def _given(name: str, minor: str) -> Path | None:
-    """What the user gives under that name. A Kubernetes binary of another minor version is not what was asked for."""
-    for variable in GIVEN:
+def _find_in_user_directories(name: str, minor: str) -> Path | None:
+    """The user's own binary called ``name``. A Kubernetes binary of another minor version is passed over."""
+    for variable in USER_DIRECTORIES:
         for directory in filter(None, os.environ.get(variable, "").split(os.pathsep)):
             path = Path(directory).absolute() / name
             if not path.is_file():
@@ -107,7 +105,7 @@ def _given(name: str, minor: str) -> Path | None:
 
 @functools.cache
 def _minor(path: Path, variable: str, _changed: int) -> str:
-    """The minor version that a Kubernetes binary says it is."""
+    """The minor version that a Kubernetes binary reports."""
     arguments = {"kubectl": ["version", "--client"], "kubeadm": ["version", "-o", "short"]}.get(
         path.name, ["--version"]
     )
@@ -125,7 +123,11 @@ def _build(names: Sequence[str], minor: str, lock: int, progress: Progress) -> N
     groups = _by_product(names, minor)
     for number, (product, group) in enumerate(groups):
         later = sum(_seconds(*other) for other in groups[number + 1 :])
-        _build_product(product, group, lock, _counting(progress, later))
+
+        def with_later(what: str, seconds: float | None, later: float = later) -> None:
+            progress(what, None if seconds is None else seconds + later)
+
+        _build_product(product, group, lock, with_later)
     tidy(_workplace())
 
 
@@ -133,10 +135,10 @@ def _build_product(product: Product, names: Sequence[str], lock: int, progress: 
     place = shelf(product)
     for name in filter(place.is_damaged, names):
         progress(f"{place.directory / name} is damaged and will be built again", None)
-    chosen = toolchain.choose(product.go)
-    if chosen.go is None:
-        progress(f"Installing Go {chosen.version}: none on PATH is new enough", None)
-    workshop = Workshop(toolchain.installed(chosen), _workplace(), lock)
+    go = toolchain.choose(product.go)
+    if go.go is None:
+        progress(f"Installing Go {go.version}: none on PATH is new enough", None)
+    workshop = Workshop(toolchain.install(go), _workplace(), lock)
     out = _workplace() / "out"
     shutil.rmtree(out, ignore_errors=True)
     workshop.build(product, names, out, progress)
@@ -156,23 +158,5 @@ def _seconds(product: Product, names: Sequence[str]) -> float:
     return product.cpu_seconds(names) / parallel()
 
 
-def _counting(progress: Progress, later: float) -> Progress:
-    """``progress`` with the time that comes after this step added to what is left."""
-    return lambda what, left: progress(what, None if left is None else left + later)
-
-
 def _workplace() -> Path:
     return cache.root() / "go"
-
-
-@contextmanager
-def _lock(progress: Progress) -> Iterator[int]:
-    """Be the only one who builds in this cache."""
-    cache.root().mkdir(parents=True, exist_ok=True)
-    with (cache.root() / "build.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress(f"Waiting for another build in {cache.root()} to end", None)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.fileno()

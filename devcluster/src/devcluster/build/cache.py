@@ -1,4 +1,4 @@
-"""Where built binaries are kept, and how one is known to be whole.
+"""The cache of built binaries, with a check that each is whole.
 
 A directory per product, version and recipe. Beside the binaries stands ``manifest.json`` with the
 checksum of each; a binary it does not name does not count. Size and time of a file are compared on
@@ -7,13 +7,17 @@ every use, the checksum only when they differ.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from devcluster.build.progress import Progress
 from devcluster.system.errors import DevclusterError
 from devcluster.system.files import write_atomically
 
@@ -31,6 +35,19 @@ def root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "devcluster"
 
 
+@contextlib.contextmanager
+def exclusive(lock: Path, waiting: str, progress: Progress) -> Iterator[int]:
+    """Hold the lock ``lock`` and yield its descriptor; ``waiting`` is shown while another program holds it."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(waiting, None)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """The binaries of one product, built in one way."""
@@ -38,7 +55,7 @@ class Shelf:
     directory: Path
 
     def find(self, binary: str) -> Path | None:
-        """The binary, if it is here and still what was put here."""
+        """The path of the binary, if it is here and unchanged."""
         entry = self._manifest().get(binary)
         path = self.directory / binary
         if entry is None or not path.is_file():
@@ -53,11 +70,11 @@ class Shelf:
         return path
 
     def is_damaged(self, binary: str) -> bool:
-        """Whether the binary was put here once and is no longer what it was."""
+        """True if the binary was put here once and has changed since."""
         return binary in self._manifest() and self.find(binary) is None
 
     def put(self, binary: str, built: Path) -> Path:
-        """Move a finished binary in. Whoever looks meanwhile sees the whole of it or nothing."""
+        """Move a finished binary in. A reader sees the whole file or none at any moment."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / binary
         digest = checksum(built)

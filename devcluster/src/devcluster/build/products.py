@@ -1,7 +1,7 @@
-"""What can be built: every binary, the Go module it comes from, and what building it takes.
+"""The binaries that can be built: the Go module of each, its pinned version, and the cost of building.
 
 The modules and their versions are pinned by the go.mod and go.sum in ``devcluster/go/<product>``;
-a version is written there and nowhere else.
+a version stands there and nowhere else.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ class Product:
 
     @property
     def title(self) -> str:
-        """What a person calls it: ``kubernetes v1.36.4``."""
+        """The name for people: ``kubernetes v1.36.4``."""
         return f"{self.name.partition('-')[0]} {self.version}".rstrip()
 
     def package(self, binary: str) -> str:
         return f"{self.module}/cmd/{binary}" if binary in KUBERNETES else OTHERS[binary][1]
 
     def link_flags(self) -> str:
-        """Linker flags: stripped, and stamped so that ``kubectl version`` tells the truth."""
+        """Linker flags: stripped, and stamped so that ``kubectl version`` reports the real version."""
         if self.module != KUBERNETES_MODULE:
             return "-s -w"
         major, minor, _ = self.version.removeprefix("v").split(".")
@@ -133,17 +133,17 @@ def kubernetes_versions() -> dict[str, str]:
 
 
 def resolve(version: str) -> str:
-    """The minor version meant by ``1.36``, ``1.36.4`` or ``v1.36.4``."""
-    known = kubernetes_versions()
-    for minor, full in known.items():
+    """The minor version of ``1.36``, ``1.36.4`` or ``v1.36.4``. Raises DevclusterError for any other version."""
+    versions = kubernetes_versions()
+    for minor, full in versions.items():
         if version.removeprefix("v") in (minor, full.removeprefix("v")):
             return minor
-    choices = ", ".join(f"{minor} ({full})" for minor, full in known.items())
+    choices = ", ".join(f"{minor} ({full})" for minor, full in versions.items())
     raise DevclusterError(f"Kubernetes {version} is not one that can be built here: choose one of {choices}")
 
 
 def product_of(binary: str, minor: str) -> Product:
-    """The product that ``binary`` is built from."""
+    """The product that ``binary`` is built from. Raises DevclusterError for an unknown binary."""
     if binary in KUBERNETES:
         return kubernetes(minor)
     if binary in OTHERS:

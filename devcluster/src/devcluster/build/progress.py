@@ -1,4 +1,4 @@
-"""Saying how far a long step is: one line that is rewritten on a terminal, plain lines elsewhere."""
+"""Progress of long steps: one line that is rewritten on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TextIO
 
-# Called with what is going on and, where that is known, the seconds it will still take.
+# Called with a description of the step and, where it is known, the estimated seconds until its end.
 Progress = Callable[[str, float | None], None]
 
 PLAIN_LINE_EVERY_SECONDS = 30.0
@@ -17,11 +17,11 @@ class Clock(Protocol):
     def __call__(self) -> float: ...
 
 
-def silent(what: str, seconds_left: float | None) -> None:
-    """Say nothing."""
+def silent(what: str, seconds: float | None) -> None:
+    """Show nothing."""
 
 
-def shown_on(stream: TextIO, clock: Clock = time.monotonic) -> Progress:
+def progress_on(stream: TextIO, clock: Clock = time.monotonic) -> Progress:
     """Show progress on ``stream`` in the way that suits it."""
     return _Terminal(stream) if stream.isatty() else _Plain(stream, clock)
 
@@ -35,8 +35,8 @@ def remaining(seconds: float) -> str:
     return "a few seconds left"
 
 
-def line(what: str, seconds_left: float | None) -> str:
-    return what if seconds_left is None else f"{what}, {remaining(seconds_left)}"
+def line(what: str, seconds: float | None) -> str:
+    return what if seconds is None else f"{what}, {remaining(seconds)}"
 
 
 class _Terminal:
@@ -44,31 +44,29 @@ class _Terminal:
         self._stream = stream
         self._what = ""
 
-    def __call__(self, what: str, seconds_left: float | None) -> None:
+    def __call__(self, what: str, seconds: float | None) -> None:
         ending = "\n" if self._what and what != self._what else ""
         self._what = what
-        text = line(what, seconds_left)[
-            : shutil.get_terminal_size().columns - 1
-        ]  # a line that wraps cannot be rewritten
-        self._stream.write(f"{ending}\r\x1b[K{text}" + ("" if seconds_left else "\n"))
-        if not seconds_left:
+        text = line(what, seconds)[: shutil.get_terminal_size().columns - 1]  # a line that wraps cannot be rewritten
+        self._stream.write(f"{ending}\r\x1b[K{text}" + ("" if seconds else "\n"))
+        if not seconds:
             self._what = ""
         self._stream.flush()
 
 
 class _Plain:
-    """A line when something new begins, then one now and again."""
+    """A line when a new step begins, then one every half minute."""
 
     def __init__(self, stream: TextIO, clock: Clock) -> None:
         self._stream = stream
         self._clock = clock
         self._what = ""
-        self._said = 0.0
+        self._last_line_at = 0.0
 
-    def __call__(self, what: str, seconds_left: float | None) -> None:
+    def __call__(self, what: str, seconds: float | None) -> None:
         now = self._clock()
-        if what == self._what and now - self._said < PLAIN_LINE_EVERY_SECONDS:
+        if what == self._what and now - self._last_line_at < PLAIN_LINE_EVERY_SECONDS:
             return
-        self._what, self._said = what, now
-        self._stream.write(line(what, seconds_left) + "\n")
+        self._what, self._last_line_at = what, now
+        self._stream.write(line(what, seconds) + "\n")
         self._stream.flush()

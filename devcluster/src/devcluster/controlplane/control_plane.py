@@ -1,4 +1,4 @@
-"""Starting a control plane: each component as soon as what it needs answers."""
+"""Starting a control plane: each component as soon as the components that it needs are ready."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from devcluster.controlplane import components, credentials
-from devcluster.controlplane import kwok_nodes as fakenodes
+from devcluster.controlplane import components, credentials, kwok_nodes
 from devcluster.controlplane.components import Ports, Site
 from devcluster.guard import Guard
 from devcluster.model.api import Api
 from devcluster.model.cluster import Cluster, wait
 from devcluster.model.spec import Spec
-from devcluster.system.errors import AddressTakenError
+from devcluster.system.errors import PortInUseError
 from devcluster.system.ports import free_ports
 from devcluster.system.processes import Process
 
@@ -32,10 +31,12 @@ def start(
 ) -> Cluster:
     """Start the control plane of ``spec`` in the guard's directory and wait until it can be used.
 
-    A port is free when it is chosen and may be taken when it is used; then others are tried.
+    Another program may take a port after it was picked and before it is used; then others are tried.
     """
     secrets = credentials.make(guard.directory / "credentials", components.USERS)
-    _link(binaries, guard.directory / "bin")
+    (guard.directory / "bin").mkdir()
+    for name, path in binaries.items():
+        (guard.directory / "bin" / name).symlink_to(path)
     attempt = 1
     while True:
         site = Site(spec, guard.directory, binaries, secrets, Ports(*ports(3)))
@@ -43,7 +44,7 @@ def start(
             boot = _Boot(site, guard, api)
             try:
                 return boot.run()
-            except AddressTakenError:
+            except PortInUseError:
                 if attempt == ATTEMPTS:
                     raise
                 boot.undo()
@@ -60,19 +61,33 @@ class _Boot:
         self._started: dict[str, Process] = {}
 
     def run(self) -> Cluster:
-        spec = self._site.spec
-        credentials.write_kubeconfigs(self._site.credentials, self._site.ports.server, spec.name)
-        self._start_servers()
+        spec, site = self._site.spec, self._site
+        credentials.write_kubeconfigs(site.credentials, site.ports.server, spec.name)
+        self._start("etcd", components.etcd(site))
+        # Without this the API server's first dial fails, and it waits a second before the next.
+        self._await("etcd", lambda: _accepts(site.ports.etcd))
+        self._start("kube-apiserver", components.apiserver(site))
+        self._await("the API server", self._api.is_ready)
         if spec.controller_manager:
-            self._start("kube-controller-manager", components.controller_manager(self._site))
+            self._start("kube-controller-manager", components.controller_manager(site))
         if spec.scheduler:
-            self._start("kube-scheduler", components.scheduler(self._site))
+            self._start("kube-scheduler", components.scheduler(site))
         if spec.node == "process":
-            self._start_process_node()
+            (site.directory / "node.json").write_text(components.node_config(site))
+            self._started["node"] = self._guard.start("node", components.node(site), os.environ)
         if spec.fake_nodes:
-            self._start_fake_nodes()
+            kwok_nodes.create(self._api, spec.fake_nodes)
+            self._start("kwok", components.kwok(site))
         self._await_usable()
-        return self._cluster()
+        return Cluster(
+            name=spec.name,
+            directory=site.directory,
+            server=site.ports.server,
+            kubeconfig=site.credentials.kubeconfig("admin"),
+            version=self._api.get("/version")["gitVersion"],
+            ca=site.credentials.ca.read_bytes(),
+            token=site.credentials.tokens["admin"],
+        )
 
     def undo(self) -> None:
         """End what was started, for another attempt."""
@@ -82,57 +97,26 @@ class _Boot:
             (self._site.directory / f"{name}.log").unlink()
         shutil.rmtree(self._site.directory / "etcd", ignore_errors=True)
 
-    def _start_servers(self) -> None:
-        self._start("etcd", components.etcd(self._site))
-        # Without this the API server's first dial fails, and it waits a second before the next.
-        self._await("etcd", lambda: _accepts(self._site.ports.etcd))
-        self._start("kube-apiserver", components.apiserver(self._site))
-        self._await("the API server", self._api.is_ready)
-
-    def _start_process_node(self) -> None:
-        (self._site.directory / "node.json").write_text(components.node_config(self._site))
-        self._started["node"] = self._guard.start("node", components.node(self._site), os.environ)
-
-    def _start_fake_nodes(self) -> None:
-        fakenodes.create(self._api, self._site.spec.fake_nodes)
-        self._start("kwok", components.kwok(self._site))
-
     def _await_usable(self) -> None:
         spec = self._site.spec
         if spec.controller_manager:
             account = "/api/v1/namespaces/default/serviceaccounts/default"
             self._await("the default ServiceAccount", lambda: self._api.exists(account))
         if spec.fake_nodes:
-            self._await("every fake node", lambda: fakenodes.are_usable(self._api, spec.fake_nodes), every=0.1)
+            self._await("every fake node", lambda: kwok_nodes.are_usable(self._api, spec.fake_nodes), every=0.1)
         if spec.node == "process":
             node = f"/api/v1/nodes/{components.PROCESS_NODE}"
-            self._await("the process node", lambda: self._api.exists(node) and fakenodes.is_usable(self._api.get(node)))
+            self._await(
+                "the process node", lambda: self._api.exists(node) and kwok_nodes.is_usable(self._api.get(node))
+            )
 
     def _start(self, name: str, argv: list[str]) -> None:
-        """Start a component with an environment that changes nothing about it."""
+        """Start a component with few variables, so that the caller's environment changes nothing about it."""
         inherited = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
         self._started[name] = self._guard.start(name, argv, {**inherited, "HOME": str(self._site.directory)})
 
     def _await(self, what: str, check: Callable[[], bool], *, every: float = 0.02) -> None:
         wait(what, check, self._started, self._site.directory, every=every)
-
-    def _cluster(self) -> Cluster:
-        site = self._site
-        return Cluster(
-            name=site.spec.name,
-            directory=site.directory,
-            server=site.ports.server,
-            kubeconfig=site.credentials.kubeconfig("admin"),
-            version=self._api.get("/version")["gitVersion"],
-            ca=site.credentials.ca.read_bytes(),
-            token=site.credentials.tokens["admin"],
-        )
-
-
-def _link(binaries: Mapping[str, Path], directory: Path) -> None:
-    directory.mkdir()
-    for name, path in binaries.items():
-        (directory / name).symlink_to(path)
 
 
 def _accepts(port: int) -> bool:

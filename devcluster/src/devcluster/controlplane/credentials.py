@@ -1,4 +1,4 @@
-"""Who may speak to a cluster's API server, and how it proves that it is itself."""
+"""The credentials of a cluster: its users' tokens, and the certificates of the API server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from devcluster.system.files import write_atomically
 
-# The first address of the service range: what pods know the API server by.
+# The first address of the service range: the API server's address for pods.
 SERVICE_ADDRESS = "10.96.0.1"
 SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 VALID_FOR = datetime.timedelta(days=365)
@@ -115,7 +115,20 @@ def _certificate(
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
-        .add_extension(_usage(authority=authority), critical=True)
+        .add_extension(
+            x509.KeyUsage(
+                digital_signature=True,
+                key_cert_sign=authority,
+                crl_sign=authority,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+            critical=True,
+        )
     )
     if not authority:
         addresses = [x509.IPAddress(ipaddress.ip_address(a)) for a in ("127.0.0.1", SERVICE_ADDRESS)]
@@ -123,20 +136,6 @@ def _certificate(
         builder = builder.add_extension(x509.SubjectAlternativeName([*names, *addresses]), critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage([x509.OID_SERVER_AUTH]), critical=False)
     return builder.sign(issuer_key, hashes.SHA256())
-
-
-def _usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
 
 
 def _name(name: str) -> x509.Name:

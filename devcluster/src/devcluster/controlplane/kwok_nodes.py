@@ -11,7 +11,7 @@ from devcluster.model.api import Api
 CONNECTIONS = 16
 ZONES = 3
 RESOURCES = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "110"}
-VERSION = "kwok"  # what stands for each of the versions that a real node reports
+VERSION = "kwok"  # in place of each version that a real node reports
 NODE_INFO = {
     "architecture": "amd64",
     "operatingSystem": "linux",
@@ -46,7 +46,7 @@ def fake_node(number: int) -> dict[str, Any]:
 
 
 def create(api: Api, count: int) -> None:
-    """Create the nodes kwok-0, kwok-1, …
+    """Create the nodes kwok-0 to kwok-(count - 1), and take the not-ready taint off them.
 
     A node is born with the taint not-ready, which the controller manager takes off those that are
     Ready, some ninety a second. So it is taken off here; the controller manager then has nothing to do.
@@ -62,7 +62,7 @@ def create(api: Api, count: int) -> None:
 
 
 def are_usable(api: Api, count: int) -> bool:
-    """Whether all of them are Ready and rid of the taint that nodes are born with."""
+    """True when all nodes are Ready and without the not-ready taint that a new node has."""
     nodes = api.get("/api/v1/nodes?labelSelector=type%3Dkwok&resourceVersion=0")["items"]
     return sum(map(is_usable, nodes)) >= count
 

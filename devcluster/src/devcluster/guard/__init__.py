@@ -1,4 +1,4 @@
-"""Speaking to a cluster's guard, the process that owns the components (``devcluster.guard.__main__``)."""
+"""Requests to a cluster's guard, the process that owns the components (``devcluster.guard.__main__``)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Guard:
         command = [sys.executable, "-P", "-m", "devcluster.guard", "--directory", str(directory), "--parent", *parent]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         if answer.returncode != 0:
-            raise DevclusterError(f"the cluster's guard did not start: {answer.stderr.strip() or _tail(directory)}")
+            log = directory / "guard.log"
+            tail = log.read_text(errors="replace")[-500:] if log.exists() else "no reason given"
+            raise DevclusterError(f"the cluster's guard did not start: {answer.stderr.strip() or tail}")
         return cls(directory)
 
     def start(self, name: str, argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> Process:
@@ -53,7 +55,7 @@ class Guard:
         return Process(answer["pid"], answer["started"])
 
     def stop(self, name: str) -> None:
-        """End a component at once, as a crash would; it is gone when this returns. Raises DevclusterError."""
+        """End a component at once, as a crash would; it has ended when this returns. Raises DevclusterError."""
         self._ask({"do": "stop", "name": name})
 
     def detach(self) -> None:
@@ -61,7 +63,7 @@ class Guard:
         self._ask({"do": "detach"})
 
     def at_end(self, argv: Sequence[str]) -> None:
-        """Have a command run when every process of the cluster has ended, for what ending them does not undo."""
+        """Have a command run after every process of the cluster has ended, for cleaning up after them."""
         self._ask({"do": "at_end", "argv": list(argv)})
 
     def components(self) -> dict[str, Process]:
@@ -74,7 +76,7 @@ class Guard:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the guard runs: by the lock it holds, which shows from other process namespaces too."""
+        """True while the guard runs: by its lock, which is visible from other process namespaces too."""
         try:
             with (self.directory / LOCK).open() as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -86,8 +88,9 @@ class Guard:
 
     def end(self) -> None:
         """End every process of the cluster and remove its directory."""
-        guard, components = self._process(), self.components()
-        if guard is not None:
+        entry, components = _read(self.directory / "guard.json"), self.components()
+        if entry:
+            guard = Process(entry["pid"], entry["started"])
             guard.send(signal.SIGTERM)
             commands = _read(self.directory / LAST_COMMANDS).get("commands", [])
             if not guard.ended(END_SECONDS + len(commands) * LAST_COMMAND_SECONDS):
@@ -104,10 +107,6 @@ class Guard:
     def _started(self) -> dict[str, Process]:
         recorded = _read(self.directory / PROCESSES)
         return {name: Process(entry["pid"], entry["started"]) for name, entry in recorded.items()}
-
-    def _process(self) -> Process | None:
-        entry = _read(self.directory / "guard.json")
-        return Process(entry["pid"], entry["started"]) if entry else None
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         directory = os.open(self.directory, os.O_RDONLY)
@@ -130,7 +129,7 @@ class Guard:
 
 
 def run_last_commands(directory: Path) -> None:
-    """Run what ``at_end`` was told, in that order; each once, whatever becomes of the one before."""
+    """Run the commands of ``at_end`` in their order, each once; a command that fails does not stop the next."""
     commands: list[list[str]] = _read(directory / LAST_COMMANDS).get("commands", [])
     (directory / LAST_COMMANDS).unlink(missing_ok=True)
     for command in commands:
@@ -149,8 +148,3 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     return content
-
-
-def _tail(directory: Path) -> str:
-    log = directory / "guard.log"
-    return log.read_text(errors="replace")[-500:] if log.exists() else "no reason given"

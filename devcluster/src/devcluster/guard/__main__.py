@@ -1,10 +1,10 @@
 """The guard of one cluster: the process that owns the components and ends them.
 
 ``python -m devcluster.guard --directory D --parent PID STARTED`` detaches itself, answers on the
-socket ``D/guard.sock`` and starts what it is told to. It ends everything, and removes ``D``, when it
-gets SIGTERM or when its parent ends, in whatever way that ends: it watches the parent's process, not a
-thread or a pipe. It has one thread, which the components' death signal is tied to, and it adopts
-orphans: so the components die with the guard, and what they leave behind dies with the cluster.
+socket ``D/guard.sock`` and starts components on request. It ends everything, and removes ``D``, when it
+gets SIGTERM or when its parent ends, in whatever way: it watches the parent's process, not a thread or a
+pipe. It has one thread, because the death signal of the components depends on the thread that forked them,
+and it adopts orphans: so the components die with the guard, and their orphans die with the cluster.
 
 Requests are one JSON object per connection, answered by one JSON object:
 
@@ -44,11 +44,11 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class RefusedRequestError(Exception):
-    """A request that cannot be met; the message goes back to who made it."""
+    """A request that cannot be met; the message is the answer."""
 
 
 class Components:
-    """What the guard has started, by name, and how."""
+    """The components by name, with the command and the newest process of each."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -64,8 +64,8 @@ class Components:
         if name not in self._commands:
             raise RefusedRequestError(f"{name} has never run here")
         command, environment = self._commands[name]
-        pid = _spawn(command, environment, self._directory, self._directory / f"{name}.log")
-        self._processes[name] = Process.known(pid)
+        pid = spawn(command, environment, self._directory, self._directory / f"{name}.log")
+        self._processes[name] = Process.own(pid)
         self._write(PROCESSES, {name: {"pid": p.pid, "started": p.started} for name, p in self._processes.items()})
         return self._processes[name]
 
@@ -88,7 +88,7 @@ class Components:
 
 
 def serve(listener: socket.socket, signals: socket.socket, components: Components, parent: Process) -> None:
-    """Answer requests until told to end or until the parent has ended."""
+    """Answer requests until SIGTERM arrives or the parent has ended."""
     watched: list[int] = []
     if parent.is_alive:
         watched = [os.pidfd_open(parent.pid)]
@@ -101,19 +101,21 @@ def serve(listener: socket.socket, signals: socket.socket, components: Component
         if signals.fileno() in ready:
             if signal.SIGTERM in signals.recv(64):
                 return
-            _reap()
-        if listener.fileno() in ready and _answer(listener, components) == "detach":
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                    pass
+        if listener.fileno() in ready and answer(listener, components) == "detach":
             watched = []
 
 
-def _answer(listener: socket.socket, components: Components) -> str:
-    """Meet one request and say what it was."""
+def answer(listener: socket.socket, components: Components) -> str:
+    """Answer one request, and return the verb of the request."""
     connection, _ = listener.accept()
-    connection.settimeout(REQUEST_SECONDS)  # who says nothing must not keep us from watching the parent
+    connection.settimeout(REQUEST_SECONDS)  # a silent client must not keep us from watching the parent
     with connection, connection.makefile("rw") as stream:
         try:
             request = json.loads(stream.readline())
-            reply = _obey(request, components)
+            reply = obey(request, components)
         except (RefusedRequestError, ValueError, KeyError, OSError) as error:
             request, reply = {"do": "nothing"}, {"error": str(error)}
         with contextlib.suppress(BrokenPipeError):
@@ -122,7 +124,8 @@ def _answer(listener: socket.socket, components: Components) -> str:
     return str(request["do"])
 
 
-def _obey(request: dict[str, Any], components: Components) -> dict[str, Any]:
+def obey(request: dict[str, Any], components: Components) -> dict[str, Any]:
+    """Do what ``request`` asks for, and return the reply. Raises RefusedRequestError, and KeyError or OSError."""
     match request["do"]:
         case "start":
             process = components.start(request["name"], request.get("argv"), request.get("env"))
@@ -138,7 +141,7 @@ def _obey(request: dict[str, Any], components: Components) -> dict[str, Any]:
     return {}
 
 
-def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Path) -> int:
+def spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Path) -> int:
     """Start a program that dies when this thread does. By fork and exec: nothing else runs here."""
     guard = os.getpid()
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -158,14 +161,14 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Pa
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        os.execve(argv[0], list(argv), dict(env))  # noqa: S606 - a shell is the last thing wanted
+        os.execve(argv[0], list(argv), dict(env))  # noqa: S606 - without a shell
     except OSError as error:
         os.write(2, f"{argv[0]} could not be started: {error}\n".encode())
     finally:
         os._exit(127)
 
 
-def _signals() -> socket.socket:
+def signal_socket() -> socket.socket:
     """A socket that gets a byte for each SIGTERM and SIGCHLD."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -176,35 +179,26 @@ def _signals() -> socket.socket:
     return ours
 
 
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0] != 0:
-            pass
-
-
-def _end_children() -> None:
-    """Kill all children, and the orphans that come to us by that, until there are none."""
+def end_children() -> None:
+    """Kill all children, and the orphans that become our children by that, until there are none."""
+    own = os.getpid()
     with contextlib.suppress(ChildProcessError):
         while True:
-            for pid in _children():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+                if parent_of(pid) == own:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
             os.waitpid(-1, 0)
 
 
-def _children() -> list[int]:
-    me = os.getpid()
-    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if parent_of(pid) == me]
-
-
-def _detach(log: Path) -> int:
+def detach(log: Path) -> int:
     """Become a process of our own: no terminal, no parent that would have to reap us.
 
-    Who started us is let go, with exit code 0, by writing to the descriptor that is returned.
+    The process that started us ends, with exit code 0, when a byte is written to the returned descriptor.
     """
-    ready, tell = os.pipe()
+    ready, started = os.pipe()
     if os.fork():
-        os.close(tell)
+        os.close(started)
         os._exit(0 if os.read(ready, 1) else 1)
     os.close(ready)
     os.setsid()
@@ -212,7 +206,7 @@ def _detach(log: Path) -> int:
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    return tell
+    return started
 
 
 def main() -> None:
@@ -225,20 +219,20 @@ def main() -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind("guard.sock")  # relative: the path of a socket may not be long
     listener.listen()
-    tell = _detach(directory / "guard.log")
+    started = detach(directory / "guard.log")
     if libc.prctl(SET_CHILD_SUBREAPER, 1) != 0:
         sys.exit("this system cannot adopt orphaned processes")
-    signals = _signals()
-    alive = (directory / LOCK).open("w")  # locked for as long as we live: how anyone can tell that we do
+    signals = signal_socket()
+    alive = (directory / LOCK).open("w")  # locked for as long as we live: see Guard.is_alive
     fcntl.flock(alive, fcntl.LOCK_EX)
-    own = Process.known(os.getpid())
+    own = Process.own(os.getpid())
     write_atomically(directory / "guard.json", json.dumps({"pid": own.pid, "started": own.started}), mode=0o600)
-    os.write(tell, b"+")
-    os.close(tell)
+    os.write(started, b"+")
+    os.close(started)
     try:
         serve(listener, signals, Components(directory), Process(*arguments.parent))
     finally:
-        _end_children()
+        end_children()
         run_last_commands(directory)
         os.chdir("/")
         shutil.rmtree(directory)

@@ -1,4 +1,4 @@
-"""``python -m devcluster.kind prerequisites [--install]``: whether kind can be used here, and what it takes."""
+"""``python -m devcluster.kind prerequisites [--install]``: check that kind can be used here, or make it so."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from devcluster.kind import prerequisites
-from devcluster.kind import private_daemon as private
+from devcluster.kind import prerequisites, private_daemon
 from devcluster.system.errors import DevclusterError
 
 
@@ -35,7 +34,7 @@ def show_prerequisites(install: bool) -> None:
 @click.argument("home", type=click.Path(path_type=Path))
 def clear_away(name: str, home: Path) -> None:
     """Remove what a private Docker daemon leaves on this machine."""
-    private.clear_away(name, home)
+    private_daemon.clear_away(name, home)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Making a kind cluster, and bringing images into it."""
+"""Making a kind cluster, and loading images into it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from devcluster import build
 from devcluster.build import products
 from devcluster.build.progress import Progress, silent
 from devcluster.guard import Guard
-from devcluster.kind import daemon_data as seed
-from devcluster.kind import debian, images, prerequisites
-from devcluster.kind import private_daemon as private
+from devcluster.kind import daemon_data, debian, images, prerequisites, private_daemon
 from devcluster.kind.daemon_data import Seed
 from devcluster.kind.run import run
 from devcluster.model.cluster import Cluster
@@ -50,7 +48,7 @@ TOKEN_LIFE = "8760h"  # noqa: S105 - a year
 class Engine:
     """The container engine that a cluster's nodes run in: the machine's own, or a private one."""
 
-    daemon: private.Daemon | None
+    daemon: private_daemon.Daemon | None
     node_image: str
     base_image: str
 
@@ -60,9 +58,9 @@ class Engine:
 
 
 def prepare(kubernetes: str = DEFAULT_KUBERNETES, *, progress: Progress = silent) -> None:
-    """Have ready what the first cluster of a version would otherwise wait for: some minutes, once.
+    """Make what the first cluster of a version needs, so that this cluster does not wait for it: some minutes, once.
 
-    Raises DevclusterError where kind cannot be used, or something cannot be had.
+    Raises DevclusterError where kind cannot be used, or a part cannot be built or downloaded.
     """
     minor = products.resolve(kubernetes)
     build.binaries("kind", "kubectl", kubernetes=minor, progress=progress)
@@ -80,7 +78,13 @@ def create(spec: Spec, guard: Guard, binaries: Mapping[str, Path], progress: Pro
     """
     if len(spec.name) > LONGEST_NAME:
         raise DevclusterError(f"{spec.name!r} is too long for a kind cluster: use up to {LONGEST_NAME} characters")
-    engine = _engine_for(spec, guard, progress)
+    minor = products.resolve(spec.kubernetes)
+    if official := prerequisites.official_image(minor):
+        engine = Engine(None, official, OFFICIAL_BASE_IMAGE)
+    else:
+        seed = _seed(minor, progress)
+        daemon = private_daemon.start(spec.name, debian.DAEMON.path, guard, seed=seed.data)
+        engine = Engine(daemon, seed.node_image, images.PYTHON)
     progress(f"Starting kind cluster {spec.name}", CREATE_SECONDS)
     kubeconfig = guard.directory / "kubeconfig"
     if engine.daemon is None:
@@ -92,18 +96,20 @@ def create(spec: Spec, guard: Guard, binaries: Mapping[str, Path], progress: Pro
         env=engine.environment(),
         text=json.dumps(configuration(spec, engine.daemon)),
     )  # fmt: skip
-    _remember(guard.directory, engine)
+    home = engine.daemon and str(engine.daemon.home)
+    facts = {"home": home, "node_image": engine.node_image, "base_image": engine.base_image}
+    write_atomically(guard.directory / FACTS, json.dumps(facts))
     (guard.directory / "bin").mkdir()
     (guard.directory / "bin" / "kubectl").symlink_to(binaries["kubectl"])
-    return _finished(spec.name, guard.directory, kubeconfig)
+    return _when_usable(spec.name, guard.directory, kubeconfig)
 
 
 def kind_name(name: str) -> str:
-    """What kind and Docker call the cluster ``name``."""
+    """The name of the cluster ``name`` for kind and Docker."""
     return f"devcluster-{name}"
 
 
-def configuration(spec: Spec, daemon: private.Daemon | None) -> dict[str, Any]:
+def configuration(spec: Spec, daemon: private_daemon.Daemon | None) -> dict[str, Any]:
     """kind's configuration for a cluster."""
     # A ConfigMap reaches the pods that mount it in about this time, instead of a minute or two.
     kubelet: dict[str, Any] = {"kind": "KubeletConfiguration", "syncFrequency": "1s"}
@@ -124,7 +130,7 @@ def configuration(spec: Spec, daemon: private.Daemon | None) -> dict[str, Any]:
 
 
 def load_image(cluster: Cluster, reference: str) -> None:
-    """Bring an image from the cluster's container engine onto its nodes."""
+    """Load an image from the cluster's container engine onto its nodes."""
     environment = _engine(cluster).environment()
     kind = build.binaries("kind")["kind"]
     command: list[str | Path] = [kind, "load", "docker-image", reference, "--name", kind_name(cluster.name)]
@@ -141,9 +147,9 @@ def build_image(
 ) -> None:
     """Build an image, without network, in the container engine that ``load_image`` takes images from."""
     arguments = [f"--build-arg={name}={value}" for name, value in (build_args or {}).items()]
-    chosen = [f"--file={dockerfile}"] if dockerfile else []
+    file_option = [f"--file={dockerfile}"] if dockerfile else []
     run(
-        ["docker", "build", "--network", "none", "--tag", tag, *chosen, *arguments, context],
+        ["docker", "build", "--network", "none", "--tag", tag, *file_option, *arguments, context],
         f"building {tag}",
         env=_engine(cluster).environment(),
     )
@@ -154,31 +160,16 @@ def base_image(cluster: Cluster) -> str:
     return _engine(cluster).base_image
 
 
-def _engine_for(spec: Spec, guard: Guard, progress: Progress) -> Engine:
-    minor = products.resolve(spec.kubernetes)
-    if official := prerequisites.official_image(minor):
-        return Engine(None, official, OFFICIAL_BASE_IMAGE)
-    prepared = _seed(minor, progress)
-    daemon = private.start(spec.name, debian.DAEMON.path, guard, seed=prepared.data)
-    return Engine(daemon, prepared.node_image, images.PYTHON)
-
-
 def _seed(minor: str, progress: Progress) -> Seed:
     if reason := prerequisites.missing(minor):
         raise DevclusterError(reason)
     try:
-        return seed.make(minor, build.binaries(*images.BINARIES, kubernetes=minor, progress=progress), progress)
+        return daemon_data.make(minor, build.binaries(*images.BINARIES, kubernetes=minor, progress=progress), progress)
     except OSError as error:
         raise DevclusterError(
-            f"the images for kind cannot be made in {seed.place()} ({error}): see that there is room and that it can "
-            "be written, or set DEVCLUSTER_CACHE to another directory"
+            f"the images for kind cannot be made in {daemon_data.place()} ({error}): see that there is room and "
+            "that it can be written, or set DEVCLUSTER_CACHE to another directory"
         ) from error
-
-
-def _remember(directory: Path, engine: Engine) -> None:
-    home = engine.daemon and str(engine.daemon.home)
-    facts = {"home": home, "node_image": engine.node_image, "base_image": engine.base_image}
-    write_atomically(directory / FACTS, json.dumps(facts))
 
 
 def _engine(cluster: Cluster) -> Engine:
@@ -186,12 +177,12 @@ def _engine(cluster: Cluster) -> Engine:
         facts = json.loads((cluster.directory / FACTS).read_text())
     except FileNotFoundError as error:
         raise DevclusterError(f"{cluster.name} is not a kind cluster: it has no container engine") from error
-    daemon = private.Daemon(cluster.name, Path(facts["home"])) if facts["home"] else None
+    daemon = private_daemon.Daemon(cluster.name, Path(facts["home"])) if facts["home"] else None
     return Engine(daemon, facts["node_image"], facts["base_image"])
 
 
-def _finished(name: str, directory: Path, kubeconfig: Path) -> Cluster:
-    """The cluster, once everything on it can be used."""
+def _when_usable(name: str, directory: Path, kubeconfig: Path) -> Cluster:
+    """The cluster, as soon as its nodes are Ready and pods can be created."""
     access = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
     ca = base64.b64decode(access["certificate-authority-data"])
     cluster = Cluster(name, directory, access["server"], kubeconfig, version="", ca=ca, token="")

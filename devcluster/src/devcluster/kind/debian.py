@@ -17,12 +17,12 @@ from devcluster.kind.run import contained, run
 from devcluster.system.errors import DevclusterError, MissingBinariesError
 
 SUITE = "bookworm"
-LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*")
+EXCLUDED_PATHS = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*")
 
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """What is in one file system, and roughly how long it takes to make."""
+    """The contents of one file system, and roughly the seconds that making it takes."""
 
     name: str
     variant: str  # of mmdebstrap: how much of Debian is there before the packages
@@ -32,7 +32,7 @@ class FileSystem:
 
     @property
     def key(self) -> str:
-        recipe = [asdict(self), SUITE, LEFT_OUT]
+        recipe = [asdict(self), SUITE, EXCLUDED_PATHS]
         return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]
 
     @property
@@ -64,19 +64,19 @@ PYTHON = FileSystem(
 ALL = (DAEMON, NODE, PROXY, PYTHON)
 
 
-def make(wanted: FileSystem) -> None:
-    """Install the packages of ``wanted`` and put the result into the cache."""
-    path = wanted.path
+def make(system: FileSystem) -> None:
+    """Install the packages of ``system`` and put the result into the cache. Raises DevclusterError."""
+    path = system.path
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"partial-{path.name}")
     _remove(partial)
-    excluded = [f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT]
-    packages = ",".join(wanted.packages)
+    excluded = [f"--dpkgopt=path-exclude={pattern}" for pattern in EXCLUDED_PATHS]
+    packages = ",".join(system.packages)
     try:
         run(
-            contained("mmdebstrap", "--mode=root", "--quiet", f"--variant={wanted.variant}", f"--include={packages}",
+            contained("mmdebstrap", "--mode=root", "--quiet", f"--variant={system.variant}", f"--include={packages}",
                       *excluded, SUITE, partial),
-            f"installing Debian packages for the {wanted.name} image",
+            f"installing Debian packages for the {system.name} image",
         )  # fmt: skip
     except DevclusterError as error:
         _remove(partial)

@@ -1,4 +1,4 @@
-"""The private Docker daemon's way in: starts it, and leads from a port of this machine into its network.
+"""The gateway of a private Docker daemon: starts it, and forwards a port of this machine into its network.
 
 ``python -m devcluster.kind.gateway --name N --home H --data D --tree T [--seed S]``, a component of a cluster.
 
@@ -8,8 +8,8 @@ addresses, firewall rules and mounts. The gateway listens on a port of the loopb
 then moves into the daemon's network, where it connects to the same port: that is where kind is told
 to publish the API server.
 
-When the gateway is killed the kernel ends the daemon, and with it every process of the cluster. What is
-left then are files and cgroups: see ``private.clear_away``.
+When the gateway is killed the kernel ends the daemon, and with it every process of the cluster. Only
+files and cgroups remain then: see ``private_daemon.clear_away``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from devcluster.kind import private_daemon as private
+from devcluster.kind import private_daemon
 from devcluster.kind.run import contained, dying_with_us
 
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
@@ -34,7 +34,7 @@ CHUNK = 1 << 16
 
 def main() -> None:
     arguments = parse()
-    with private.claimed(arguments.name):
+    with private_daemon.claimed(arguments.name):
         listener = socket.create_server(("127.0.0.1", 0))
         arguments.home.mkdir(parents=True)
         furnish(arguments.data, arguments.seed)
@@ -92,7 +92,7 @@ async def relay(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamW
         try:
             inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
-            return  # nothing listens yet; whoever dialled sees a closed connection and tries again
+            return  # nothing listens yet; the client sees a closed connection and tries again
         with contextlib.closing(inner_writer):
             await asyncio.gather(pump(reader, inner_writer), pump(inner_reader, writer))
 

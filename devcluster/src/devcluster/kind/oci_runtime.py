@@ -43,7 +43,7 @@ def clip(process: dict[str, Any], allowed: set[str], hard_limits: dict[str, int]
 
 
 def fits(limit: dict[str, Any], hard_limits: dict[str, int]) -> bool:
-    """Whether a limit can be set without raising our own hard limit."""
+    """True if a limit can be set without raising our own hard limit."""
     hard = hard_limits.get(limit["type"], resource.RLIM_INFINITY)
     return hard == resource.RLIM_INFINITY or limit["hard"] <= hard
 

@@ -1,7 +1,7 @@
-"""Whether kind can be used on this machine, and what it lacks.
+"""The check that kind can be used on this machine, and the installation of missing packages.
 
 There are two ways. Where Docker answers and can pull images: kind with its official node image. Where
-not: a private Docker daemon and a node image, both made here from Debian packages (see ``private``).
+not: a private Docker daemon and a node image, both made here from Debian packages (see ``private_daemon``).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ANSWER_SECONDS = 20.0
 
 
 def missing(kubernetes: str = DEFAULT_KUBERNETES) -> str | None:
-    """Why kind cannot be used on this machine, in a sentence that says what to do; None if it can."""
+    """The reason for which kind cannot be used here, in a sentence that says what to do; None if it can."""
     if official_image(products.resolve(kubernetes)) is not None:
         return None
-    lacking = _lacking_for_ever() or _lacking_programs()
+    lacking = _lacking_for_good() or _lacking_programs()
     return lacking and f"kind needs a Docker that can pull the official node image; and without one {lacking}"
 
 
@@ -57,11 +57,12 @@ def _succeeds(*command: str) -> bool:
     return answer.returncode == 0
 
 
-def _lacking_for_ever() -> str | None:
-    """What a private Docker daemon needs of this machine that no package brings, as the end of a sentence."""
+def _lacking_for_good() -> str | None:
+    """A requirement of the private Docker daemon that no package can meet, as the end of a sentence."""
     if os.geteuid() != 0:
         return "it needs root: run it as root, or start Docker"
-    capabilities = _effective_capabilities()
+    status = Path("/proc/self/status").read_text()
+    capabilities = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
     if refused := [name for name, number in NEEDED_CAPABILITIES.items() if not capabilities >> number & 1]:
         return f"root needs {', '.join(refused)}, which this container withholds: run it privileged"
     if not _has_cgroup_v1():
@@ -75,8 +76,8 @@ def _lacking_programs() -> str | None:
 
 
 def install() -> None:
-    """Install with apt what this machine lacks, where that is all it lacks."""
-    if _lacking_for_ever() or not _lacking_programs():
+    """Install the missing packages with apt, where nothing else is missing. Raises DevclusterError."""
+    if _lacking_for_good() or not _lacking_programs():
         return
     if shutil.which("apt-get") is None:
         raise DevclusterError(f"install {' and '.join(PACKAGES)} with your system's package manager")
@@ -85,13 +86,8 @@ def install() -> None:
     run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES], "installing packages", env=env)
 
 
-def _effective_capabilities() -> int:
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
-
-
 def _has_cgroup_v1() -> bool:
-    """Whether the memory controller is in a hierarchy of its own."""
+    """True if the memory controller is in a hierarchy of its own."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         kind, _, options = line.partition(" - ")[2].split(" ", 2)
         if kind == "cgroup" and "memory" in options.split(","):

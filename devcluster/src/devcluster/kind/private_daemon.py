@@ -1,10 +1,10 @@
 """Private Docker daemons: one for each cluster, each with its own images, addresses and namespaces.
 
-What one has on this machine, all of it cleared away when it ends:
+The parts of a daemon on this machine, all removed when it ends:
 
 * processes: its gateway and, below that, its own pid namespace;
 * ``<cache>/kind/homes/NAME``: its data;
-* ``/run/devcluster-NAME``: its socket, and a lock that is held as long as its gateway lives;
+* ``/run/devcluster-NAME``: its socket, and a lock that its gateway holds while it lives;
 * cgroups below ``devcluster-NAME``.
 """
 
@@ -40,7 +40,7 @@ def homes() -> Path:
 
 
 def runtime_directory(name: str) -> Path:
-    """Where the daemon's socket is: the path of a socket may not be long."""
+    """The directory of the daemon's socket: a short one, because the path of a socket may not be long."""
     return Path(f"/run/devcluster-{name}")
 
 
@@ -62,8 +62,8 @@ class Daemon:
 
     def environment(self) -> dict[str, str]:
         """The environment in which ``docker`` and ``kind`` talk to this daemon, and to no other."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("DOCKER_", "KIND_"))}
-        return kept | {
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("DOCKER_", "KIND_"))}
+        return inherited | {
             "PATH": f"{self.home / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "DOCKER_HOST": f"unix://{runtime_directory(self.name)}/docker.sock",
             "DOCKER_CONFIG": str(self.home / "client"),
@@ -75,7 +75,7 @@ class Daemon:
 def start(name: str, tree: Path, guard: Guard, *, seed: Path | None = None, data: Path | None = None) -> Daemon:
     """Start the daemon ``name`` in the file system ``tree``; it ends with ``guard``.
 
-    Its data is a copy of ``seed``, and is cleared away with the rest unless ``data`` says where to keep it.
+    Its data is a copy of ``seed``, and is cleared away with the rest unless it is in a directory ``data``.
     Raises NameInUseError if there is one of that name.
     """
     sweep()
@@ -88,21 +88,16 @@ def start(name: str, tree: Path, guard: Guard, *, seed: Path | None = None, data
     process = guard.start("docker", command, os.environ)
     socket = runtime_directory(name) / "docker.sock"
     wait("the private Docker daemon", socket.exists, {"docker": process}, guard.directory)
-    _provide_client(daemon.home, tree)
+    for directory in ("bin", "client", "tmp"):
+        (daemon.home / directory).mkdir()
+    (daemon.home / "bin" / "docker").symlink_to(tree / "usr/bin/docker")  # comes first in the PATH of environment()
     run(["docker", "version"], "asking the private Docker daemon for its version", env=daemon.environment())
     return daemon
 
 
-def _provide_client(home: Path, tree: Path) -> None:
-    """Put this daemon's own ``docker`` where it is found first."""
-    for directory in ("bin", "client", "tmp"):
-        (home / directory).mkdir()
-    (home / "bin" / "docker").symlink_to(tree / "usr/bin/docker")
-
-
 @contextlib.contextmanager
 def claimed(name: str) -> Iterator[None]:
-    """Be the only one who has to do with the daemon ``name``. Raises NameInUseError while it runs."""
+    """Own the name ``name`` exclusively. Raises NameInUseError while a daemon of that name runs."""
     directory = runtime_directory(name)
     directory.mkdir(mode=0o700, exist_ok=True)
     with (directory / "lock").open("w") as file:
@@ -117,7 +112,7 @@ def claimed(name: str) -> Iterator[None]:
 
 
 def sweep() -> None:
-    """Clear away what daemons have left that were killed together with their guard."""
+    """Clear away the remains of daemons that were killed together with their guard."""
     for home in homes().glob("*"):
         with contextlib.suppress(NameInUseError):
             clear_away(home.name, home)
@@ -137,17 +132,13 @@ def _remove_cgroup(top: Path) -> None:
     """Remove a cgroup and those below it, as soon as the processes that were killed have left them."""
     until = time.monotonic() + ENDING_SECONDS
     for directory, _, _ in os.walk(top, topdown=False):
-        while not _removed(directory):
+        while True:
+            try:
+                os.rmdir(directory)
+                break
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    raise
             if time.monotonic() > until:
                 raise DevclusterError(f"the cgroup {directory} still has processes: end them and remove it")
             time.sleep(0.02)
-
-
-def _removed(cgroup_directory: str) -> bool:
-    try:
-        os.rmdir(cgroup_directory)
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Running other programs: what they said when they fail, and their end when this process ends."""
+"""Running other programs: errors with their last lines, and their end when this process ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from devcluster.system.errors import DevclusterError
 
-TOLD_LINES = 15
+TAIL_LINES = 15
 
 
 def run(
@@ -21,16 +21,18 @@ def run(
 ) -> str:
     """Run a program to its end and return what it printed; ``text`` is what it reads.
 
-    ``doing`` says what for, in the words of the error that is raised when the program fails.
+    ``doing`` describes the purpose, for the message of the DevclusterError that is raised when the program fails.
     """
     command = [*dying_with_us(), *argv]
-    given = None if text is None else text.encode()
+    stdin = None if text is None else text.encode()
     try:
-        answer = subprocess.run(command, env=env, input=given, capture_output=True, check=False)
+        answer = subprocess.run(command, env=env, input=stdin, capture_output=True, check=False)
     except OSError as error:
         raise DevclusterError(f"{doing} failed: {argv[0]} could not be started: {error}") from error
     if answer.returncode != 0:
-        raise DevclusterError(f"{doing} failed: {_end_of(answer.stderr or answer.stdout)}")
+        lines = (answer.stderr or answer.stdout).decode(errors="replace").strip().splitlines()
+        tail = "\n".join(lines[-TAIL_LINES:]) or "it gave no reason"
+        raise DevclusterError(f"{doing} failed: {tail}")
     return answer.stdout.decode()
 
 
@@ -42,8 +44,3 @@ def dying_with_us() -> tuple[str, ...]:
 def contained(*argv: str | Path) -> list[str | Path]:
     """``argv`` with its own processes and mounts: when it ends, in whatever way, none of them is left."""
     return ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--", *argv]
-
-
-def _end_of(output: bytes) -> str:
-    lines = output.decode(errors="replace").strip().splitlines()
-    return "\n".join(lines[-TOLD_LINES:]) or "it gave no reason"

@@ -1,4 +1,4 @@
-"""The few requests that making a cluster takes, on connections that are kept open."""
+"""Requests for making a cluster, on connections that stay open."""
 
 from __future__ import annotations
 

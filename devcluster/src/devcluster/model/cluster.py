@@ -1,4 +1,4 @@
-"""A cluster that runs: how to speak to it, and how to hurt it."""
+"""A running cluster: its credentials, and the means to stop and start its components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from devcluster.guard import Guard
 from devcluster.model.api import Api
-from devcluster.system.errors import AddressTakenError, DevclusterError
+from devcluster.system.errors import DevclusterError, PortInUseError
 from devcluster.system.files import write_atomically
 from devcluster.system.processes import Process
 
@@ -41,9 +41,9 @@ class Cluster:
         return {**os.environ, **self.variables()}
 
     def variables(self) -> dict[str, str]:
-        """What ``env`` changes.
+        """The variables that ``env`` changes.
 
-        kubectl remembers what a server offers by its address, and ports come back: so it gets a memory
+        kubectl caches a server's API by its address, and ports are used again: so each cluster has a cache
         of its own. Its user's preferences stay out, so that a command means the same everywhere.
         """
         return {
@@ -54,7 +54,7 @@ class Cluster:
         }
 
     def kubectl(self, *args: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:  # noqa: A002 - as in subprocess
-        """Run kubectl as administrator. Raises DevclusterError with what kubectl said, if ``check``."""
+        """Run kubectl as administrator. With ``check``, raises DevclusterError with kubectl's message if it fails."""
         answer = subprocess.run(
             [self.directory / "bin" / "kubectl", *args],
             input=input,
@@ -80,7 +80,7 @@ class Cluster:
         self._guard.stop(component)
 
     def start(self, component: str) -> None:
-        """Start a component that was stopped, as it was; the API server answers when this returns."""
+        """Start a stopped component with its old command; the API server answers when this returns."""
         process = self._guard.start(component)
         if component == "kube-apiserver":
             with Api(self.server, self.ca, self.token) as api:
@@ -132,9 +132,9 @@ def wait(
 
 
 def _ended(name: str, what: str, log: Path) -> DevclusterError:
-    said = log.read_text(errors="replace")
-    if "address already in use" in said:
-        return AddressTakenError(f"{name} found its port in use: try again")
-    if "no space left on device" in said:
+    text = log.read_text(errors="replace")
+    if "address already in use" in text:
+        return PortInUseError(f"{name} found its port in use: try again")
+    if "no space left on device" in text:
         return DevclusterError(f"{name} ended because the disk is full: free some room in {log.parent.parent}")
-    return DevclusterError(f"{name} ended while {what} was waited for; its last words:\n{said[-LOG_TAIL:].strip()}")
+    return DevclusterError(f"{name} ended while {what} was waited for; its last words:\n{text[-LOG_TAIL:].strip()}")

@@ -1,4 +1,4 @@
-"""What a cluster is to be: the one argument of ``running`` and ``up``."""
+"""The specification of a cluster: the one argument of ``running`` and ``up``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 class Spec:
     """A cluster to be made.
 
-    ``images`` tells the process node which local command an image reference stands for (see
+    ``images`` maps image references to the local commands that the process node runs for them (see
     ``devcluster.node``). The ``*_args`` are appended to a component's own arguments, so they win.
-    Without a controller manager there are no ServiceAccounts and nobody takes the not-ready taint
-    off a new node, so the two admission plugins that count on it are switched off.
+    Without a controller manager there are no ServiceAccounts and a new node keeps the not-ready taint,
+    so the two admission plugins that depend on it are switched off.
     """
 
     kubernetes: str = DEFAULT_KUBERNETES
@@ -53,10 +53,10 @@ class Spec:
 
     @property
     def binaries(self) -> tuple[str, ...]:
-        """The binaries this cluster is made of. A kind cluster may need more, for its node image."""
+        """The binaries that this cluster runs. A kind cluster may need more, for its node image."""
         if self.kind:
             return ("kind", "kubectl")
-        wanted = {
+        needed = {
             "etcd": True,
             "kube-apiserver": True,
             "kube-controller-manager": self.controller_manager,
@@ -64,7 +64,7 @@ class Spec:
             "kubectl": True,
             "kwok": self.fake_nodes > 0,
         }
-        return tuple(name for name, needed in wanted.items() if needed)
+        return tuple(name for name, is_needed in needed.items() if is_needed)
 
 
 def check_name(name: str) -> str:

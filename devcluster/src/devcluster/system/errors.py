@@ -1,4 +1,4 @@
-"""What goes wrong in a way the reader can act on: the message is a sentence that says what to do."""
+"""Errors that the user can act on: the message is a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ class DevclusterError(Exception):
 
 
 class MissingBinariesError(DevclusterError):
-    """A binary is not here and cannot be made here: no network, no Go and no cache."""
+    """A binary is missing and cannot be built: no network, no Go and no cache."""
 
 
-class AddressTakenError(DevclusterError):
-    """A component found its port in use: another program took it after it was chosen."""
+class PortInUseError(DevclusterError):
+    """The port of a component is in use: another program took it after we had picked it."""

@@ -10,24 +10,21 @@ LOWEST = 10_240
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now.
+    """``count`` ports that no process listens on now. Raises OSError if there are not so many.
 
     They lie below the range from which the kernel gives ports to outgoing connections: a client that
     keeps dialling a component that is down could otherwise be given that very port, and so connect to
     itself and keep the component from coming back.
     """
-    candidates = range(LOWEST, max(_first_ephemeral(), LOWEST + 1_000))
-    found: list[int] = []
+    first_ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    candidates = range(LOWEST, max(first_ephemeral, LOWEST + 1_000))
+    ports: list[int] = []
     for port in random.SystemRandom().sample(candidates, len(candidates)):
         if _is_free(port):
-            found.append(port)
-        if len(found) == count:
-            return found
+            ports.append(port)
+        if len(ports) == count:
+            return ports
     raise OSError(f"no {count} free ports between {candidates.start} and {candidates.stop}")
-
-
-def _first_ephemeral() -> int:
-    return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
 
 
 def _is_free(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""Processes by identity: a pid alone may long belong to somebody else."""
+"""Processes by identity: a pid alone may belong to another process by now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process, told from a later one with the same pid by the instant it started."""
+    """One process; the time of its start distinguishes it from a later one with the same pid."""
 
     pid: int
     started: int  # clock ticks since boot
@@ -27,7 +27,7 @@ class Process:
         return None if state in "ZX" else process
 
     @classmethod
-    def known(cls, pid: int) -> Process:
+    def own(cls, pid: int) -> Process:
         """The process with a pid that cannot be another's: this process, or a child that was not reaped yet."""
         return cls._look(pid)[1]
 
@@ -41,7 +41,7 @@ class Process:
         return Process.of(self.pid) == self
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, to this process and no other. One that has ended is left in peace."""
+        """Send a signal to this process and no other; do nothing if it has ended."""
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(self.pid)  # from here on the pid cannot be given to another
             try:
@@ -71,5 +71,5 @@ def parent_of(pid: int) -> int | None:
 
 
 def stat_fields(pid: int) -> list[str]:
-    """What the kernel says of a process, from its state on: the name before it may hold anything."""
+    """The fields of /proc/PID/stat from the state on: the name before it may hold anything."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
