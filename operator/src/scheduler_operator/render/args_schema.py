@@ -7,7 +7,7 @@ value, and never written into the document.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any
 
@@ -73,12 +73,21 @@ def _problems(schema: Any, at: Location) -> SchemaProblems:
     for keyword in schema:
         if keyword not in _ANY_TYPE | _TYPE_KEYWORDS[kind]:
             yield (*at, keyword), f"is not understood for type {kind}, so that nothing would be checked; leave it out"
-    yield from _value_problems(schema, kind, at)
-    yield from _inner_problems(schema, at)
+    yield from _keyword_problems(schema, kind, at)
+    # Schemas inside, whatever is wrong around them.
+    properties = schema.get("properties")
+    for name, inner in properties.items() if isinstance(properties, Mapping) else ():
+        yield from _problems(inner, (*at, "properties", name))
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"))
+    if "items" in schema:
+        yield from _problems(schema["items"], (*at, "items"))
+    elif kind == "array":
+        yield (*at, "items"), "is required: the schema of an entry"
 
 
-def _value_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems:
-    """Yield the problem of the first keyword with an invalid value."""
+def _keyword_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems:
+    """Yield the problem of the first keyword with an invalid value; those of the default only where none is."""
     for keyword, (is_valid, description) in _KEYWORDS.items():
         if keyword in schema and keyword in _TYPE_KEYWORDS[kind] | _ANY_TYPE and not is_valid(schema[keyword]):
             yield (*at, keyword), f"{schema[keyword]!r} is not {description}"
@@ -87,24 +96,16 @@ def _value_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems:
         supported = ", ".join(sorted(_FORMATS.get(kind, ())))
         yield (*at, "format"), f"{form!r} is not understood for type {kind}; understood is {supported}"
         return
-    if (pattern := schema.get("pattern")) is not None and (mistake := _pattern_mistake(pattern)):
-        yield (*at, "pattern"), mistake
-        return
+    if (pattern := schema.get("pattern")) is not None:
+        try:
+            _adapter(pattern)
+        except SchemaError:
+            message = f"{pattern!r} is not a regular expression, or one with look-around, which is not understood"
+            yield (*at, "pattern"), message
+            return
     if "default" in schema:
         for where, message in value_problems(schema, schema["default"]):
             yield (*at, "default", *where), message
-
-
-def _inner_problems(schema: Schema, at: Location) -> SchemaProblems:
-    properties = schema.get("properties")
-    for name, inner in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _problems(inner, (*at, "properties", name))
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"))
-    if "items" in schema:
-        yield from _problems(schema["items"], (*at, "items"))
-    elif schema["type"] == "array":
-        yield (*at, "items"), "is required: the schema of an entry"
 
 
 def _is_count(value: Any) -> bool:
@@ -115,17 +116,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_bound(value: Any) -> bool:
-    return isinstance(value, bool) or _is_number(value)
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
 _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "properties": (lambda value: isinstance(value, Mapping), "a mapping of names to schemas"),
-    "required": (_is_names, "a list of names"),
+    "required": (
+        lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+        "a list of names",
+    ),
     "additionalProperties": (lambda value: isinstance(value, (bool, Mapping)), "true, false or a schema"),
     "x-kubernetes-preserve-unknown-fields": (lambda value: value is True, "true"),
     "enum": (lambda value: isinstance(value, list) and bool(value), "a list of values"),
@@ -135,7 +131,11 @@ _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (_is_count, "a count")),
     **dict.fromkeys(("minProperties", "maxProperties"), (_is_count, "a count")),
     **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
-    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), (_is_bound, "a number, or true beside a bound")),
+    # A number since draft 6 of JSON Schema; true, in OpenAPI 3.0 as CRDs have it, makes the bound beside it exclusive.
+    **dict.fromkeys(
+        ("exclusiveMinimum", "exclusiveMaximum"),
+        (lambda value: isinstance(value, bool) or _is_number(value), "a number, or true beside a bound"),
+    ),
 }
 
 
@@ -152,9 +152,17 @@ def value_problems(schema: Schema, value: Any) -> SchemaProblems:
         case "object":
             yield from _object_problems(schema, value)
         case "array":
-            yield from _array_problems(schema, value)
+            for index, inner in enumerate(value):
+                yield from _below(index, value_problems(schema["items"], inner))
+                if schema.get("uniqueItems") and inner in value[:index]:
+                    yield (index,), f"{inner!r} is there already"
+            yield from _count_problems(schema, len(value), "Items", "entries")
         case "string":
-            yield from _text_problems(schema, value)
+            yield from _count_problems(schema, len(value), "Length", "characters")
+            if "pattern" in schema and not _matches(schema["pattern"], value):
+                yield (), f"{value!r} does not match {schema['pattern']}"
+            if schema.get("format") == "duration" and not _is_duration(value):
+                yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
         case "integer" | "number":
             yield from _number_problems(schema, value)
 
@@ -173,22 +181,6 @@ def _object_problems(schema: Schema, value: Mapping[str, Any]) -> SchemaProblems
         elif not others:
             yield (name,), not_a_field(name, list(properties))
     yield from _count_problems(schema, len(value), "Properties", "fields")
-
-
-def _array_problems(schema: Schema, value: Sequence[Any]) -> SchemaProblems:
-    for index, inner in enumerate(value):
-        yield from _below(index, value_problems(schema["items"], inner))
-        if schema.get("uniqueItems") and inner in value[:index]:
-            yield (index,), f"{inner!r} is there already"
-    yield from _count_problems(schema, len(value), "Items", "entries")
-
-
-def _text_problems(schema: Schema, value: str) -> SchemaProblems:
-    yield from _count_problems(schema, len(value), "Length", "characters")
-    if "pattern" in schema and not _matches(schema["pattern"], value):
-        yield (), f"{value!r} does not match {schema['pattern']}"
-    if schema.get("format") == "duration" and not _is_duration(value):
-        yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
 
 
 def _count_problems(schema: Schema, count: int, of: str, what: str) -> SchemaProblems:
@@ -216,6 +208,7 @@ def _number_problems(schema: Schema, value: float) -> SchemaProblems:
         yield (), f"{value} is too small; it must be more than {more_than}"
     if less_than is not None and not isinstance(less_than, bool) and value >= less_than:
         yield (), f"{value} is too large; it must be less than {less_than}"
+    # 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not quite 3 in floating point.
     if (factor := schema.get("multipleOf")) and abs(value / factor - round(value / factor)) > 1e-9:
         yield (), f"{value} is not a multiple of {factor}"
     bits = _BITS.get(schema.get("format", ""))
@@ -231,14 +224,6 @@ def _below(step: str | int, problems: SchemaProblems) -> SchemaProblems:
 def _adapter(pattern: str) -> TypeAdapter[str]:
     """Return an adapter for pydantic's own regular expressions: they match in linear time (ADR 5)."""
     return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
-
-
-def _pattern_mistake(pattern: str) -> str:
-    try:
-        _adapter(pattern)
-    except SchemaError:
-        return f"{pattern!r} is not a regular expression, or one with look-around, which is not understood"
-    return ""
 
 
 def _matches(pattern: str, value: str) -> bool:

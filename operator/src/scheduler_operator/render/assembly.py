@@ -22,7 +22,10 @@ def assemble(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], F
     document: dict[str, Any] = {}
     tree = Fields(_origin(owner, "spec.scheduler"))
     _put(document, tree, {"apiVersion": API_VERSION, "kind": "KubeSchedulerConfiguration"}, Origin("", "", owner.name))
-    document["leaderElection"], tree["leaderElection"] = _leader_election(owner, scheduler, namespace)
+    election, election_tree = _with_defaults(owner, "leaderElection", scheduler, {"leaderElect": True})
+    lease = {"resourceName": generated_name(owner.name), "resourceNamespace": namespace}
+    _put(election, election_tree, lease, Origin(_OWN, "spec.scheduler.leaderElection", owner.name))
+    document["leaderElection"], tree["leaderElection"] = election, election_tree
     document["clientConnection"], tree["clientConnection"] = _with_defaults(
         owner, "clientConnection", scheduler, {"qps": -1, "burst": 0}
     )
@@ -51,13 +54,6 @@ def extender_positions(drafts: Sequence[Draft]) -> dict[str, list[int]]:
 def _put(document: dict[str, Any], tree: Fields, fields: Mapping[str, Any], origin: Origin) -> None:
     for field, value in fields.items():
         document[field], tree[field] = value, with_origins(value, origin)
-
-
-def _leader_election(owner: Draft, scheduler: Mapping[str, Any], namespace: str) -> tuple[dict[str, Any], Fields]:
-    document, tree = _with_defaults(owner, "leaderElection", scheduler, {"leaderElect": True})
-    lease = {"resourceName": generated_name(owner.name), "resourceNamespace": namespace}
-    _put(document, tree, lease, Origin(_OWN, "spec.scheduler.leaderElection", owner.name))
-    return document, tree
 
 
 def _with_defaults(

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_snake
 
 from scheduler_operator.models import PluginConfigSpec
-from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredRule, Declares
+from scheduler_operator.models.plugin_config import ConfigMapSource, Declares
 from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_operator.render.outcome import PluginConfigs
 from scheduler_operator.resources.user_object import UserObject
@@ -127,16 +127,13 @@ def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Pro
     for at, message in schema_problems(spec.declares.args_schema) if spec.declares.args_schema is not None else ():
         yield Problem(path_of(at), message).below("spec.declares.argsSchema")
     for index, rule in enumerate(spec.declares.rules or ()):
-        yield from (problem.below(f"spec.declares.rules[{index}]") for problem in _rule_problems(rule, namespace))
-
-
-def _rule_problems(rule: DeclaredRule, namespace: str) -> Iterator[Problem]:
-    for name, texts in (("apiGroups", rule.api_groups), ("resources", rule.resources), ("verbs", rule.verbs)):
-        if "*" in texts:
-            yield Problem(name, "is a wildcard; write out what the plugin needs")
-    if rule.namespace not in (None, namespace):
-        message = f"{rule.namespace} is not the operator's own namespace, {namespace}, the only one it makes roles in"
-        yield Problem("namespace", f"{message}; leave it out for the whole cluster")
+        path = f"spec.declares.rules[{index}]"
+        for name, texts in (("apiGroups", rule.api_groups), ("resources", rule.resources), ("verbs", rule.verbs)):
+            if "*" in texts:
+                yield Problem(f"{path}.{name}", "is a wildcard; write out what the plugin needs")
+        if rule.namespace not in (None, namespace):
+            message = f"{rule.namespace} is not the operator's own namespace, {namespace}, the only one it makes roles "
+            yield Problem(f"{path}.namespace", f"{message}in; leave it out for the whole cluster")
 
 
 def declaration(spec: PluginConfigSpec) -> Declaration:
@@ -148,7 +145,16 @@ def declaration(spec: PluginConfigSpec) -> Declaration:
         hooks=tuple(HOOKS.get(hook, to_snake(hook)) for hook in declares.hooks if hook not in _GROUP_POINTS),
         group_points=tuple(hook for hook in declares.hooks if hook in _GROUP_POINTS),
         args=_args_model(spec.plugin, declares.args_schema),
-        rules=tuple(_rule(rule) for rule in declares.rules or ()),
+        rules=tuple(
+            Rule(
+                tuple(rule.api_groups),
+                tuple(rule.resources),
+                tuple(rule.verbs),
+                tuple(rule.resource_names or ()),
+                rule.namespace or "",
+            )
+            for rule in declares.rules or ()
+        ),
         events=tuple(
             ClusterEvent(event.resource, reduce(or_, (Action[to_snake(name).upper()] for name in event.actions)))
             for event in declares.events or ()
@@ -160,13 +166,3 @@ def _args_model(plugin: str, schema: Mapping[str, Any] | None) -> type[PluginArg
     if schema is None:
         return None
     return type(f"{plugin}Args", (SchemaArgs,), {"argument_schema": schema, "__annotations__": {}})
-
-
-def _rule(rule: DeclaredRule) -> Rule:
-    return Rule(
-        tuple(rule.api_groups),
-        tuple(rule.resources),
-        tuple(rule.verbs),
-        tuple(rule.resource_names or ()),
-        rule.namespace or "",
-    )

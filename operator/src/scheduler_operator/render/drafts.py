@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from scheduler_operator.models import ProfileSpec, Scheduler
 from scheduler_operator.models.fields import DNS_LABEL
-from scheduler_operator.models.plugins import PluginArgs, PluginSet
+from scheduler_operator.models.plugins import PluginSet
 from scheduler_operator.render import node_selection
 from scheduler_operator.render.lenient_reading import AnyModel, Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
@@ -81,6 +81,14 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
         return Problems("Invalid", (*name_problems, *reading.problems))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
     extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
+    missing = [
+        Problem(
+            f"spec.pluginConfig[{index}].ref",
+            f"there is no PluginConfig {entry.ref}; create it, or write the arguments here as args",
+        )
+        for index, entry in enumerate(spec.plugin_config or ())
+        if entry.ref and entry.ref not in plugin_configs
+    ]
     return Draft(
         profile,
         spec,
@@ -93,11 +101,17 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
             *reading.problems,
             *reading.at_source_paths(_mistakes(profile.name, spec, plugin_configs)),
         ),
-        missing=tuple(reading.at_source_paths(_missing(spec, plugin_configs))),
+        missing=tuple(reading.at_source_paths(missing)),
     )
 
 
+Entry = tuple[dict[str, Any], Fields]
+"""An entry of ``pluginConfig`` in the document, and its origins."""
+
+
 def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: str) -> tuple[dict[str, Any], Fields]:
+    """Return the profile as the document has it, and its origins; ``prefix`` is the start of every comment."""
+
     def origin(path: str, label: str = "") -> Origin:
         return Origin(f"{prefix}{label or path}", path, name)
 
@@ -106,7 +120,17 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
     unchanged = spec.model_dump(by_alias=True, exclude_none=True, include={"percentage_of_nodes_to_score", "plugins"})
     for field, value in unchanged.items():
         part[field], tree[field] = value, with_origins(value, origin(f"spec.{field}"))
-    entries = [_entry(index, entry, plugin_configs, origin) for index, entry in enumerate(spec.plugin_config or ())]
+    entries: list[Entry] = []
+    for index, plugin_args in enumerate(spec.plugin_config or ()):
+        path = f"spec.pluginConfig[{index}]"
+        args, label, args_path = plugin_args.args or {}, path, f"{path}.args"
+        if plugin_args.ref:
+            plugin_config = plugin_configs.get(plugin_args.ref)
+            args = (plugin_config.spec.get("args") or {}) if plugin_config else {}
+            label, args_path = f"PluginConfig {plugin_args.ref}", f"PluginConfig {plugin_args.ref}: spec.args"
+        subtree = Fields(origin(path, label), {"name": origin(f"{path}.name", label)})
+        subtree["args"] = with_origins(args, origin(args_path, label))
+        entries.append(({"name": plugin_args.name, "args": args}, subtree))
     entries = _with_nodes(
         entries, node_selection.expressions(spec.nodes), Origin(f"{prefix}spec.nodes", "spec.nodes", name, True)
     )
@@ -114,21 +138,6 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
         part["pluginConfig"] = [entry for entry, _ in entries]
         tree["pluginConfig"] = Items(origin("spec.pluginConfig"), [subtree for _, subtree in entries])
     return part, tree
-
-
-Entry = tuple[dict[str, Any], Fields]
-
-
-def _entry(index: int, entry: PluginArgs, plugin_configs: PluginConfigs, origin: Any) -> Entry:
-    path = f"spec.pluginConfig[{index}]"
-    args, label, args_path = entry.args or {}, path, f"{path}.args"
-    if entry.ref:
-        plugin_config = plugin_configs.get(entry.ref)
-        args = (plugin_config.spec.get("args") or {}) if plugin_config else {}
-        label, args_path = f"PluginConfig {entry.ref}", f"PluginConfig {entry.ref}: spec.args"
-    tree = Fields(origin(path, label), {"name": origin(f"{path}.name", label)})
-    tree["args"] = with_origins(args, origin(args_path, label))
-    return {"name": entry.name, "args": args}, tree
 
 
 def _with_nodes(entries: list[Entry], expressions: node_selection.Expressions, origin: Origin) -> list[Entry]:
@@ -157,20 +166,18 @@ def uses(profile: UserObject, plugin_config: UserObject) -> bool:
     """Return whether ``profile`` refers to ``plugin_config``, or names the plugin that it declares."""
     if plugin_config.name in references(profile):
         return True
-    plugin = plugin_config.spec.get("plugin")
-    return bool(plugin_config.spec.get("declares")) and plugin in _plugin_names(profile.spec)
-
-
-def _plugin_names(spec: Mapping[str, Any]) -> set[Any]:
-    """Return every plugin that a spec enables or gives arguments to, however wrong the rest of it is."""
-    plugins = spec.get("plugins")
+    if not plugin_config.spec.get("declares"):
+        return False
+    # The spec as it stands: a profile uses the plugin however wrong the rest of it is, and is reconciled with it.
+    plugins = profile.spec.get("plugins")
     sets = plugins.values() if isinstance(plugins, Mapping) else ()
     lists = [
-        spec.get("pluginConfig"),
+        profile.spec.get("pluginConfig"),
         *(plugin_set.get("enabled") for plugin_set in sets if isinstance(plugin_set, Mapping)),
     ]
     entries = [entry for items in lists if isinstance(items, list) for entry in items if isinstance(entry, Mapping)]
-    return {name for entry in entries if isinstance(name := entry.get("name"), str)}
+    plugin = plugin_config.spec.get("plugin")
+    return isinstance(plugin, str) and any(entry.get("name") == plugin for entry in entries)
 
 
 def _name_problems(profile: UserObject) -> Iterator[Problem]:
@@ -185,7 +192,16 @@ def _name_problems(profile: UserObject) -> Iterator[Problem]:
 def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
     """Yield what the CRD's rules refuse: a file that was never applied may contain it."""
     if spec.joins is not None:
-        yield from _joining_mistakes(name, spec)
+        if spec.joins == name:
+            yield Problem("spec.joins", "a profile cannot join itself: leave out joins for a process of its own")
+        if spec.scheduler is not None:
+            yield Problem("spec.scheduler", "a profile that joins another runs in its process: leave out scheduler")
+        if spec.overrides is not None:
+            message = "overrides change the document of a process: write them in the profile that is joined"
+            yield Problem("spec.overrides", message)
+        if spec.paused:
+            message = "a process cannot pause for one of its profiles: pause the profile that is joined"
+            yield Problem("spec.paused", message)
     for index, entry in enumerate(spec.plugin_config or ()):
         if (entry.args is None) == (entry.ref is None):
             yield Problem(f"spec.pluginConfig[{index}]", "give exactly one of args and ref")
@@ -197,22 +213,3 @@ def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> It
     for index, override in enumerate(spec.overrides or ()):
         if (override.op in ("move", "copy")) != (override.source is not None):
             yield Problem(f"spec.overrides[{index}]", "move and copy need from; the other operations take none")
-
-
-def _joining_mistakes(name: str, spec: ProfileSpec) -> Iterator[Problem]:
-    if spec.joins == name:
-        yield Problem("spec.joins", "a profile cannot join itself: leave out joins for a process of its own")
-    if spec.scheduler is not None:
-        yield Problem("spec.scheduler", "a profile that joins another runs in its process: leave out scheduler")
-    if spec.overrides is not None:
-        message = "overrides change the document of a process: write them in the profile that is joined"
-        yield Problem("spec.overrides", message)
-    if spec.paused:
-        yield Problem("spec.paused", "a process cannot pause for one of its profiles: pause the profile that is joined")
-
-
-def _missing(spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
-    for index, entry in enumerate(spec.plugin_config or ()):
-        if entry.ref and entry.ref not in plugin_configs:
-            message = f"there is no PluginConfig {entry.ref}; create it, or write the arguments here as args"
-            yield Problem(f"spec.pluginConfig[{index}].ref", message)

@@ -1,6 +1,6 @@
 """Effective plugins of a profile: the permissions they need, and a summary of their difference from the defaults."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -38,7 +38,19 @@ def summarize(effective: EffectiveProfile, target: Target) -> str:
     actual = _points_by_plugin(effective)
     words: list[str] = []
     for name in {**actual, **default}:
-        words += _difference(name, default.get(name, {}), actual.get(name, {}))
+        before, now = default.get(name, {}), actual.get(name, {})
+        weight = now.get("score", 0)
+        if not now:
+            words.append(f"-{name}")
+        elif not before:
+            words.append(f"+{name}={weight}" if weight > 1 else f"+{name}")
+        else:
+            if removed := [point for point in before if point not in now]:
+                words.append(f"-{name}({','.join(removed)})")
+            if added := [point for point in now if point not in before]:
+                words.append(f"+{name}({','.join(added)})")
+            if weight and before.get("score", weight) != weight:
+                words.append(f"{name}={weight}")
     return truncate(" ".join(words) or "default", SUMMARY_LENGTH)
 
 
@@ -55,18 +67,3 @@ def _points_by_plugin(effective: EffectiveProfile) -> dict[str, dict[str, int]]:
         for plugin in plugins:
             points_by_plugin.setdefault(plugin.name, {})[point] = plugin.weight
     return points_by_plugin
-
-
-def _difference(name: str, default: Mapping[str, int], actual: Mapping[str, int]) -> Iterator[str]:
-    weight = actual.get("score", 0)
-    if not actual:
-        yield f"-{name}"
-    elif not default:
-        yield f"+{name}={weight}" if weight > 1 else f"+{name}"
-    else:
-        if removed := [point for point in default if point not in actual]:
-            yield f"-{name}({','.join(removed)})"
-        if added := [point for point in actual if point not in default]:
-            yield f"+{name}({','.join(added)})"
-        if weight and default.get("score", weight) != weight:
-            yield f"{name}={weight}"

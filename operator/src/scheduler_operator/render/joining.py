@@ -46,20 +46,21 @@ def conflicts(
             message = f"{joiner.spec.engine} is not the engine of {owner.name}, {engine}"
             message += f", in whose process {joiner.name} runs; write engine: {engine}"
             yield joiner.name, Problem("spec.engine", message)
-        for problem in (*_foreign_extenders(owner, joiner, engine), *_different_sorting(owner, joiner, expanded)):
-            yield joiner.name, problem
-
-
-def _foreign_extenders(owner: Draft, joiner: Draft, engine: Engine) -> Iterator[Problem]:
-    if engine == "Python":  # it asks only a profile's own extenders
-        return
-    for one, other in ((owner, joiner), (joiner, owner)):
-        if one.extenders:
+        # Berth's own scheduler asks only a profile's own extenders; kube-scheduler's belong to the process.
+        for one, other in ((owner, joiner), (joiner, owner)) if engine != "Python" else ():
+            if one.extenders:
+                message = (
+                    f"kube-scheduler would ask the extenders of {one.name} about the pods of {other.name} too, "
+                    "because they belong to a process; give the profile with extenders a process of its own"
+                )
+                yield joiner.name, Problem("spec.joins", message)
+        own_sort, first_sort = _queue_sort(expanded[joiner.name]), _queue_sort(expanded[owner.name])
+        if own_sort != first_sort:
             message = (
-                f"kube-scheduler would ask the extenders of {one.name} about the pods of {other.name} too, "
-                "because they belong to a process; give the profile with extenders a process of its own"
+                f"{own_sort[0]} sorts the queue of {joiner.name} and {first_sort[0]} that of {owner.name}; the "
+                "profiles of a process share one queue and must sort it alike, arguments included"
             )
-            yield Problem("spec.joins", message)
+            yield joiner.name, Problem("spec.plugins.queueSort", message)
 
 
 def extender_conflicts(drafts: Sequence[Draft], engine: Engine) -> Iterator[tuple[str, Problem]]:
@@ -81,16 +82,6 @@ def extender_conflicts(drafts: Sequence[Draft], engine: Engine) -> Iterator[tupl
 
 def _managed_resources(draft: Draft) -> set[str]:
     return {resource["name"] for extender in draft.extenders for resource in extender.get("managedResources", ())}
-
-
-def _different_sorting(owner: Draft, joiner: Draft, expanded: Mapping[str, EffectiveProfile]) -> Iterator[Problem]:
-    own, first = _queue_sort(expanded[joiner.name]), _queue_sort(expanded[owner.name])
-    if own != first:
-        message = (
-            f"{own[0]} sorts the queue of {joiner.name} and {first[0]} that of {owner.name}; the profiles of a process "
-            "share one queue and must sort it alike, arguments included"
-        )
-        yield Problem("spec.plugins.queueSort", message)
 
 
 def _queue_sort(effective: EffectiveProfile) -> tuple[str, Any]:

@@ -22,8 +22,8 @@ Steps = tuple[Step, ...]
 _INDIVISIBLE = frozenset({"overrides"})
 """Lists whose entries build on one another: one bad entry makes the list unreadable."""
 
-_KEPT_ENTRIES = frozenset({"profiles"})
-"""Lists whose entries are never removed: others are counted by them."""
+_NUMBERED_LISTS = frozenset({"profiles"})
+"""Lists whose entries are never removed: other lists are in the same order."""
 
 _DEPENDS = {"extenders": "engine", "nodes": "plugins", "args": "declares"}
 """Fields that cannot be judged while another one is unreadable."""
@@ -44,26 +44,24 @@ class Reading(Generic[AnyModel]):
 
     def at_source_paths(self, problems: Iterable[Problem]) -> Iterator[Problem]:
         """Yield those ``problems`` of ``value`` that are problems of ``source`` too, at their paths there."""
+        if not self.removed:
+            yield from problems
+            return
+        path_in_source = re.compile(re.escape(self.prefix) + r"([.\[]|$)" if self.prefix else r"[\w\[]")
         for problem in problems:
-            steps = self._source_steps(problem.path)
-            if steps is None or not self.removed:
-                yield problem
-            elif not self._is_doubtful(steps):
+            if path_in_source.match(problem.path) is None:
+                yield problem  # about another object, such as a PluginConfig
+                continue
+            steps = _source_path(steps_of(problem.path.removeprefix(self.prefix)), self.source, self.removed)
+            parent = steps if steps and isinstance(steps[-1], int) else steps[:-1]
+            needed = _DEPENDS.get(str(steps[0])) if steps else None
+            # A problem may come from a part that was removed there, beside it, or where it depends on: once the author
+            # has corrected that part, the problem may be gone.
+            is_doubtful = bool(steps) and any(
+                gap[0] == needed or (bool(parent) and gap[: len(parent)] == parent) for gap in self.removed
+            )
+            if not is_doubtful:
                 yield Problem(path_of(steps), problem.message).below(self.prefix)
-
-    def _source_steps(self, path: str) -> Steps | None:
-        """Return the path in ``source`` of ``path`` in ``value``; None when it is in neither."""
-        if re.match(re.escape(self.prefix) + r"([.\[]|$)" if self.prefix else r"[\w\[]", path) is None:
-            return None
-        return _source_path(steps_of(path.removeprefix(self.prefix)), self.source, self.removed)
-
-    def _is_doubtful(self, steps: Steps) -> bool:
-        """Return whether a problem at ``steps`` may come from a part that was removed there or beside it."""
-        if not steps:
-            return False
-        parent = steps if isinstance(steps[-1], int) else steps[:-1]
-        needed = _DEPENDS.get(str(steps[0]))
-        return any(gap[0] == needed or (bool(parent) and gap[: len(parent)] == parent) for gap in self.removed)
 
 
 def read_leniently(
@@ -133,6 +131,6 @@ def _invalid_part(error: Mapping[str, Any], source: Any, removed: frozenset[Step
         return steps[:1]
     if error["type"] == "extra_forbidden":
         return steps
-    first = 2 if steps and steps[0] in _KEPT_ENTRIES else 0
+    first = 2 if steps and steps[0] in _NUMBERED_LISTS else 0
     entries = [depth for depth, step in enumerate(steps) if isinstance(step, int) and depth >= first]
     return steps[: entries[-1] + 1] if entries else steps

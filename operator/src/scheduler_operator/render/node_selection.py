@@ -35,13 +35,13 @@ def added_affinity(args: Mapping[str, Any], required_labels: Expressions) -> Map
     if required is None:
         required = {_TERMS: [{"matchExpressions": list(required_labels)}]}
     elif isinstance(required, Mapping) and isinstance(required.get(_TERMS), list):
-        required = {**required, _TERMS: [_narrow(term, required_labels) for term in required[_TERMS]]}
+        terms = list(required[_TERMS])
+        for index, term in enumerate(terms):
+            # A term without requirements matches no node in Kubernetes. With ours it would match some.
+            if not isinstance(term, Mapping) or not any(term.values()):
+                continue
+            own = term.get("matchExpressions") or []
+            if isinstance(own, list):
+                terms[index] = {**term, "matchExpressions": [*own, *required_labels]}
+        required = {**required, _TERMS: terms}
     return {**args, "addedAffinity": {**added, _REQUIRED: required}}
-
-
-def _narrow(term: Any, required_labels: Expressions) -> Any:
-    # A term without requirements matches no node in Kubernetes. With ours it would match some.
-    if not isinstance(term, Mapping) or not any(term.values()):
-        return term
-    own = term.get("matchExpressions") or []
-    return {**term, "matchExpressions": [*own, *required_labels]} if isinstance(own, list) else term

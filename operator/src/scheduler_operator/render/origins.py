@@ -23,7 +23,7 @@ class Origin:
     profile: str
     """The profile that asked for it."""
     is_whole: bool = False
-    """Whether the value was computed from what is at ``path``, so that nothing in it has a path of its own."""
+    """True if the value was computed from that at ``path``, so that nothing in it has a path of its own."""
 
     def below(self, steps: Iterable[Step]) -> "Origin":
         """Return the origin of what ``steps`` lead to."""
@@ -106,7 +106,12 @@ class Origins:
                 return origin
         node: Tree = self.tree
         for depth, step in enumerate(steps):
-            below = _child(node, step)
+            below: Tree | None = None
+            match node, step:
+                case Fields(), str():
+                    below = node.get(step)
+                case Items(), int() if step < len(node):
+                    below = node[step]
             if below is None:
                 return _origin(node).below(steps[depth:])
             node = below
@@ -120,17 +125,6 @@ class Origins:
 
 def _origin(node: Tree) -> Origin:
     return node if isinstance(node, Origin) else node.origin
-
-
-def _child(node: Tree, step: Step) -> Tree | None:
-    match node, step:
-        case Fields(), str():
-            below: Tree | None = node.get(step)
-            return below
-        case Items(), int() if step < len(node):
-            item: Tree = node[step]
-            return item
-    return None
 
 
 def pointer_steps(pointer: str, document: Any) -> tuple[Step, ...]:

@@ -21,6 +21,7 @@ _PROTECTED_FIELDS = (
     ("leaderElection", "resourceNamespace"),
 )
 """Fields of the document that other generated objects rely on."""
+_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +64,20 @@ def _apply_one(document: dict[str, Any], override: Override) -> dict[str, Any] |
     if override.lacks_value:
         return f"{override.op} needs a value"
     what = f"{override.source} to {override.path}" if override.source else override.path
-    if (missing := _missing_location(document, override)) is not None:
-        return f"cannot {override.op} {what}: there is no {missing} in the rendered document"
+    # The source has to exist, and the parent of the target. Looked up here: the library's error has the whole document.
+    source = override.source if override.op in ("move", "copy") else override.path
+    needed = [] if override.op == "add" else [source or ""]
+    if override.op in ("add", "move", "copy"):
+        needed.append(override.path.rpartition("/")[0])
+    for pointer in needed:
+        if JsonPointer(pointer).resolve(document, _MISSING) is _MISSING:
+            return f"cannot {override.op} {what}: there is no {pointer} in the rendered document"
     try:
         return dict(jsonpatch.JsonPatch([override.operation()]).apply(document))
     except jsonpatch.JsonPatchTestFailed:
         return f"the document has not {override.value!r} at {override.path}: nothing was rendered"
     except (jsonpatch.JsonPatchException, JsonPointerException) as error:
         return f"cannot {override.op} {what} in the rendered document: {error}"
-
-
-def _missing_location(document: Mapping[str, Any], override: Override) -> str | None:
-    """Return the location that an operation needs and that does not exist: its source, or the parent of its target."""
-    source = override.source if override.op in ("move", "copy") else override.path
-    needed = [] if override.op == "add" else [source or ""]
-    if override.op in ("add", "move", "copy"):
-        needed.append(override.path.rpartition("/")[0])
-    return next((pointer for pointer in needed if JsonPointer(pointer).resolve(document, _MISSING) is _MISSING), None)
-
-
-_MISSING = object()
 
 
 def _patch_origins(tree: Fields, override: Override, origin: Origin) -> Fields:

@@ -7,7 +7,7 @@ from scheduler_operator.render.lenient_reading import read_leniently
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem, unknown_plugin_message
 
 
@@ -26,26 +26,26 @@ def check(plugin_config: UserObject, plugin_configs: PluginConfigs, namespace: s
 
 
 def _check(spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
-    if problems := tuple(declaration_problems(spec, namespace)):
-        return Problems("Invalid", problems)
+    if own := tuple(declaration_problems(spec, namespace)):
+        return Problems("Invalid", own)
     others = read_declarations(plugin_configs, [spec.plugin], namespace)
     plugins = {**others.plugins, **({spec.plugin: declaration(spec)} if spec.declares else {})}
     exists = spec.plugin in plugins or catalog.exists_in(spec.plugin, target.version) or catalog.find(spec.plugin)
     if not exists:
         problem = others.problems.get(spec.plugin) or Problem("spec.plugin", unknown_plugin_message(spec.plugin))
         return Problems("PluginUnknown", (problem,))
-    disagreement = others.problems.get(spec.plugin) if spec.declares else None
-    problems = (*([disagreement] if disagreement else ()), *_args_problems(spec, plugins, target))
-    return Problems("Invalid", problems) if problems else None
-
-
-def _args_problems(spec: PluginConfigSpec, plugins: dict[str, Declaration], target: Target) -> tuple[Problem, ...]:
+    problems = []
+    if spec.declares and spec.plugin in others.problems:
+        problems.append(others.problems[spec.plugin])  # the declarations of several PluginConfigs differ
     entry = config.PluginConfigEntry(name=spec.plugin, args=spec.args or {})
     if message := unused_arguments(spec.plugin, entry.args, plugins):
-        return (Problem("spec.args", message),)
-    match config.expand_profile(config.Profile(plugin_config=(entry,)), target, plugins):
-        case config.Problems() as problems:
-            return tuple(
-                Problem(problem.path.replace("pluginConfig[0]", "spec"), problem.message) for problem in problems
-            )
-    return ()
+        problems.append(Problem("spec.args", message))
+    else:
+        # The arguments are checked as those of a profile with this entry alone.
+        match config.expand_profile(config.Profile(plugin_config=(entry,)), target, plugins):
+            case config.Problems() as args_problems:
+                problems += [
+                    Problem(problem.path.replace("pluginConfig[0]", "spec"), problem.message)
+                    for problem in args_problems
+                ]
+    return Problems("Invalid", tuple(problems)) if problems else None

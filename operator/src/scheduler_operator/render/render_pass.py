@@ -6,11 +6,10 @@ Every problem is reported to the author of the profile that it belongs to, and a
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_operator.models import Scheduler
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.render import effective_plugins, findings, node_selection
@@ -44,9 +43,9 @@ class ProblemsByProfile:
     def add(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
         """Add ``problems`` of a profile; each is kept once."""
         for problem in problems:
-            known_problems = self.problems.setdefault(profile, [])
-            if problem not in (other for _, other in known_problems):
-                known_problems.append((reason, problem))
+            own = self.problems.setdefault(profile, [])
+            if problem not in (other for _, other in own):
+                own.append((reason, problem))
 
     def by_profile(self) -> dict[str, Problems]:
         """Return the problems of each profile, with one reason for all."""
@@ -92,7 +91,10 @@ class RenderPass:
         self.inputs = inputs
         self.problems = problems
         self.engine: Engine = self.owner.spec.engine
-        self.target = _target(self.owner.scheduler, inputs.target)
+        # The version and the gates that the owner names; the cluster's where it names none.
+        own_version, gates = self.owner.scheduler.kubernetes_version, self.owner.scheduler.feature_gates or {}
+        version = Version.parse(own_version) if own_version else inputs.target.version
+        self.target = Target(version, dict(sorted({**inputs.target.feature_gates, **gates}.items())))
         plugins = [name for draft in drafts for name in draft.plugins]
         self.declarations: Declarations = read_declarations(inputs.plugin_configs, plugins, inputs.namespace)
 
@@ -121,7 +123,17 @@ class RenderPass:
 
     def check_drafts(self) -> None:
         """Check each draft, and the process that the owner asks for."""
-        self.add_problems(self.owner.name, _target_problems(self.owner.scheduler, self.target))
+        own_version = self.owner.scheduler.kubernetes_version
+        if not is_too_old(self.target.version):
+            problems = [Problem("spec.scheduler.featureGates", message) for message in gate_problems(self.target)]
+        elif own_version:
+            message = f"{own_version} is older than this release knows; it knows {version_support.RANGE}"
+            problems = [Problem("spec.scheduler.kubernetesVersion", message)]
+        else:
+            message = f"the cluster's Kubernetes {self.target.version} is older than this release knows; it knows "
+            message += f"{version_support.RANGE}; upgrade the cluster, or use the release of berth that was made for it"
+            problems = [Problem("", message)]
+        self.add_problems(self.owner.name, problems)
         for draft in self.drafts:
             self.problems.add(draft.name, draft.mistakes)
             self.problems.add(draft.name, draft.missing, "PluginConfigMissing")
@@ -136,7 +148,7 @@ class RenderPass:
         """Find arguments that no plugin reads: kube-scheduler drops them silently."""
         for index, entry in enumerate(draft.part.get("pluginConfig", ())):
             origin: Origin = draft.tree["pluginConfig"][index].origin
-            if not self.is_known(entry["name"]):
+            if not self.plugin_exists(entry["name"]):
                 problem = Problem(f"{origin.path}.name", config.unknown_plugin_message(entry["name"]))
                 self.add_problems(draft.name, [problem], "PluginUnknown")
                 continue
@@ -173,12 +185,15 @@ class RenderPass:
             plugins = self.declarations.with_stand_ins(draft.enabled)
             effective = config.expand_profile(reading.value, self.target, plugins)
             if isinstance(effective, config.Problems):
-                reason: Reason = "Invalid" if all(map(self.is_known, draft.plugins)) else "PluginUnknown"
+                reason: Reason = "Invalid" if all(map(self.plugin_exists, draft.plugins)) else "PluginUnknown"
                 for problem in reading.at_source_paths(effective):
                     self.add_document_problem(problem.below(f"profiles[{index}]"), origins, reason)
             else:
                 expanded[draft.name] = effective
-                self.add_problems(draft.name, _nodes_problems(draft, effective))
+                filters = {plugin.name for plugin in effective.points["filter"]}
+                if node_selection.expressions(draft.spec.nodes) and node_selection.PLUGIN not in filters:
+                    message = f"has no effect, because {node_selection.PLUGIN} does not filter; enable it, "
+                    self.add_problems(draft.name, [Problem("spec.nodes", f"{message}or leave nodes out")])
         return expanded
 
     def lint(
@@ -206,7 +221,7 @@ class RenderPass:
         draft = next(draft for draft in self.drafts if draft.name == profile)
         self.problems.add(profile, draft.reading.at_source_paths(problems), reason)
 
-    def is_known(self, plugin: str) -> bool:
+    def plugin_exists(self, plugin: str) -> bool:
         if plugin in self.declarations.plugins or plugin in self.declarations.problems:
             return True
         return catalog.exists_in(plugin, self.target.version) or catalog.find(plugin) is not None
@@ -271,31 +286,3 @@ class RenderPass:
         if len(self.drafts) > 1 and any(draft.extenders for draft in self.drafts):
             extras["extenders"] = extender_positions(self.drafts)
         return format_plain(extras, self.heading())
-
-
-def _nodes_problems(draft: Draft, effective: EffectiveProfile) -> Iterator[Problem]:
-    filters = {plugin.name for plugin in effective.points["filter"]}
-    if node_selection.expressions(draft.spec.nodes) and node_selection.PLUGIN not in filters:
-        message = f"has no effect, because {node_selection.PLUGIN} does not filter; enable it, or leave nodes out"
-        yield Problem("spec.nodes", message)
-
-
-def _target(scheduler: Scheduler, cluster: Target) -> Target:
-    """Return the version and the feature gates that a profile names; the ``cluster``'s where it names none."""
-    version = Version.parse(scheduler.kubernetes_version) if scheduler.kubernetes_version else cluster.version
-    gates = {**cluster.feature_gates, **(scheduler.feature_gates or {})}
-    return Target(version, dict(sorted(gates.items())))
-
-
-def _target_problems(scheduler: Scheduler, target: Target) -> Iterator[Problem]:
-    """Yield the reasons why this release cannot render for ``target``."""
-    if not is_too_old(target.version):
-        yield from (Problem("spec.scheduler.featureGates", message) for message in gate_problems(target))
-        return
-    supported = version_support.RANGE
-    if scheduler.kubernetes_version:
-        message = f"{scheduler.kubernetes_version} is older than this release knows; it knows {supported}"
-        yield Problem("spec.scheduler.kubernetesVersion", message)
-    else:
-        message = f"the cluster's Kubernetes {target.version} is older than this release knows; it knows {supported}; "
-        yield Problem("", f"{message}upgrade the cluster, or use the release of berth that was made for it")

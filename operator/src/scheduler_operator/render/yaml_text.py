@@ -29,43 +29,34 @@ def format_plain(document: Mapping[str, Any], heading: str) -> str:
 
 
 def _fields(value: Mapping[str, Any], tree: Tree, indent: str) -> Lines:
+    """Yield the lines of a mapping: a scalar beside its key, other values on the lines below."""
     for key, inner in value.items():
-        below = tree.get(key, tree.origin) if isinstance(tree, Fields) else tree
-        yield from _entry(f"{indent}{format_scalar(key)}:", inner, below, indent)
-
-
-def _entry(start: str, value: Any, tree: Tree, indent: str) -> Lines:
-    """Yield one field: on one line if it is a scalar, else with its content on the lines below."""
-    comment, rest = _comment(tree)
-    if not isinstance(value, (Mapping, Sequence)) or isinstance(value, str) or not value:
-        yield f"{start} {format_scalar(value)}{comment}"
-        return
-    yield f"{start}{comment}"
-    if isinstance(value, Mapping):
-        yield from _fields(value, rest, f"{indent}  ")
-    else:
-        yield from _items(value, rest, indent)
+        start = f"{indent}{format_scalar(key)}:"
+        comment, rest = _comment(tree.get(key, tree.origin) if isinstance(tree, Fields) else tree)
+        if not isinstance(inner, (Mapping, Sequence)) or isinstance(inner, str) or not inner:
+            yield f"{start} {format_scalar(inner)}{comment}"
+        elif isinstance(inner, Mapping):
+            yield f"{start}{comment}"
+            yield from _fields(inner, rest, f"{indent}  ")
+        else:
+            yield f"{start}{comment}"
+            yield from _items(inner, rest, indent)
 
 
 def _items(value: Sequence[Any], tree: Tree, indent: str) -> Lines:
+    """Yield the lines of a list: the first line of each entry begins with a dash."""
     for index, inner in enumerate(value):
-        below = tree[index] if isinstance(tree, Items) and index < len(tree) else tree
-        yield from _item(inner, below, indent)
-
-
-def _item(value: Any, tree: Tree, indent: str) -> Lines:
-    """Yield one entry of a list: its first line begins with a dash."""
-    comment, rest = _comment(tree)
-    if isinstance(value, Mapping) and value:
-        lines = _fields(value, rest, f"{indent}  ")
-    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
-        lines = _items(value, rest, f"{indent}  ")
-    else:
-        yield f"{indent}- {format_scalar(value)}{comment}"
-        return
-    first = next(lines)
-    yield f"{indent}- {first[len(indent) + 2 :]}{comment}"
-    yield from lines
+        comment, rest = _comment(tree[index] if isinstance(tree, Items) and index < len(tree) else tree)
+        if isinstance(inner, Mapping) and inner:
+            lines = _fields(inner, rest, f"{indent}  ")
+        elif isinstance(inner, Sequence) and not isinstance(inner, str) and inner:
+            lines = _items(inner, rest, f"{indent}  ")
+        else:
+            yield f"{indent}- {format_scalar(inner)}{comment}"
+            continue
+        first = next(lines)
+        yield f"{indent}- {first[len(indent) + 2 :]}{comment}"
+        yield from lines
 
 
 _NO_COMMENT = Origin("", "", "")
