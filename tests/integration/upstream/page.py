@@ -18,9 +18,9 @@ INTRODUCTION = """
 kube-scheduler's integration tests (test/integration/scheduler, 1.36.4, with two that 1.37 added) run against a real API
 server without kubelets.
 They are re-created under the same names in tests/integration/upstream, row by row: {here} of their {rows} rows. A test
-without a table counts as one row, a table that is gone through again with other feature gates as one table.
+without a table counts as one row, a table that runs again with other feature gates as one table.
 
-| directory | test | rows | here | in | what is missing, or done by other means |
+| directory | test | rows | here | in | missing rows, and differences of the test |
 |---|---|---|---|---|---|
 """
 

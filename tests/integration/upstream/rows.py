@@ -118,10 +118,10 @@ ROWS: dict[str, dict[str, int]] = {
 ELSEWHERE: dict[str, tuple[str, ...]] = {"extender": ("tests/integration/scheduler/test_extenders.py",)}
 """Where tests are that are not in the directory of upstream's name."""
 
-VOLUMES = "the plugins that judge volumes are not part of this build: such a pod is parked and told so"
+VOLUMES = "the plugins for volumes are not part of this build: such a pod is parked, with that reason"
 POD_GROUPS = "there are no extension points for groups of pods, and no plugin that needs them"
-CBOR = "CBOR is behind an alpha gate, CBORServingAndStorage, and nobody asks a scheduler for it"
-DEVICES = "the plugin that judges devices is not part of this build: an extended resource is what nodes offer of it"
+CBOR = "CBOR is behind an alpha gate, CBORServingAndStorage, and no client needs it from a scheduler"
+DEVICES = "the plugin for devices is not part of this build: an extended resource is only what nodes offer of it"
 HINTS_OFF = "queueing hints cannot be turned off in any version from 1.34 on"
 
 
@@ -195,7 +195,7 @@ OMITTED: dict[str, dict[str, str]] = {
     "TestCoreResourceEnqueueWithoutQueueingHints": every_row(26, HINTS_OFF),
     "TestPreQueueingHintNarrowsPodSet": {
         "feature enabled: only targeted pod evaluated": "since 1.37, alpha: plugins have no hints that name pods",
-        "feature disabled: all pods evaluated": "since 1.37: hints are asked about every pod, as in queueing",
+        "feature disabled: all pods evaluated": "since 1.37: hints are called for every pod, as in queueing",
     },
     "TestUnschedulablePodBecomesSchedulable": {
         "scheduled pod uses read-write-once-pod pvc": VOLUMES,
@@ -229,44 +229,43 @@ OMITTED: dict[str, dict[str, str]] = {
 
 DIFFERENT: dict[str, str] = {
     "TestCoreResourceEnqueue": (
-        "looked at is also by which event they are woken; a made-up feature of nodes is seen by the pod's image, where"
-        " upstream takes a toleration"
+        "also checks which event wakes them; the pod's image selects a made-up feature of nodes, where upstream uses a"
+        " toleration"
     ),
     "TestDefaultBinder": "our calls to the API server are always asynchronous",
     "TestUpdateNominatedNodeName": "with queueing hints alone; our calls to the API server are always asynchronous",
     "TestPreemptionAndNominatedNodeNameScenarios": (
-        "with and without NominatedNodeNameForExpectation; when a nomination is cleared after the binding is for the"
-        " API server to decide"
+        "with and without NominatedNodeNameForExpectation; the API server decides when a"
+        " nomination is cleared after the binding"
     ),
     "TestSchedulerRestartWithNominatedNode": (
-        "since 1.37; the scheduler that stops in the middle of a binding is one that has lost its lease"
+        "since 1.37; the scheduler that stops during a binding is one that lost its lease"
     ),
-    "TestMultipleSchedulers": "the pod of the scheduler that is not there yet comes first, not last",
-    "TestSchedulerZPages": "/debug, which is not behind --profiling here, is among the paths that /statusz tells",
+    "TestMultipleSchedulers": "the pod of the scheduler that does not exist yet comes first, not last",
+    "TestSchedulerZPages": "/debug, which is not behind --profiling here, is among the paths of /statusz",
     "TestComponentSecureServingAndAuth": "of test/integration/serving; the part that is about kube-scheduler",
     "TestReScheduling": "without SchedulerAsyncAPICalls off: our calls to the API server are always asynchronous",
     "TestBatchScenarios": (
-        "kept is what plugins say of each node, for all pods of a kind, whichever came between and however much room"
-        " is left; looked at is whether they are asked about all nodes again"
+        "plugins' answers for each node are cached, for all equal pods, whichever pods came between and however much"
+        " room is left; the test checks whether they are called for all nodes again"
     ),
-    "TestQueueSortPlugin": "the order is that in which pods are decided about, once the queue was full",
+    "TestQueueSortPlugin": "checks the order of the decisions, once the queue was full",
     "TestPostFilterPlugin": (
-        "a post_filter can ask the filters about a node again, not the scores; a plugin that helped answers with a"
-        " nomination"
+        "a post_filter can call the filters for a node again, not the scores; a plugin that helped returns a nomination"
     ),
-    "TestPermitPluginsCancelled": "a plugin hears by unreserve that a pod it holds goes back, whoever rejected it",
+    "TestPermitPluginsCancelled": "unreserve informs a plugin that its held pod goes back, whoever rejected it",
     "TestPermitPlugin": "a permit times out after a fraction of a second instead of three",
     "TestActivatePods": "a plugin activates pods through its handle instead of through the state of the cycle",
     "TestNodeDeclaredFeaturesFilter": "the features are real ones, where upstream makes some up",
     "TestPodAffinityMatchLabelKeyEnablement": (
-        "the gate MatchLabelKeysInPodAffinity is locked from 1.33 on, so only what happens with it is looked at"
+        "the gate MatchLabelKeysInPodAffinity is locked from 1.33 on, so only its effect is tested"
     ),
     "TestPodPriorityResolution": "the pods are in a namespace of their own instead of kube-system",
     "TestPDBInPreemption": "budgets get the status that the disruption controller would give them",
     "TestPreferNominatedNode": "the pod's status names the node, where upstream changes the pod in the queue",
     "TestPreemption": (
-        "with and without SchedulerAsyncPreemption; our calls to the API server are always asynchronous, and when a"
-        " nomination is cleared after the binding is for the API server to decide"
+        "with and without SchedulerAsyncPreemption; our calls to the API server are always asynchronous, and the API"
+        " server decides when a nomination is cleared after the binding"
     ),
 }
 """Where a case does the same by other means, and what these are."""

@@ -19,13 +19,13 @@ class Exempt:
 
 EXCEPTIONS = (
     Exempt(
-        "how many nodes have an image, for ImageLocality",
-        "the count is there",
+        "the number of nodes that have an image, for ImageLocality",
+        "the number is available",
         an_image_comes_later,
     ),
     Exempt(
         "a port of a node that two pods bind although they must not, when one of them goes",
-        "it is",
+        "the other pod still uses it",
         a_port_is_bound_twice,
     ),
 )
