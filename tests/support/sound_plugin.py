@@ -57,12 +57,21 @@ class Sound(Plugin):
         return pod.spec.priority > 0
 
 
-def broken(base: type[Plugin] = Sound, /, **changed: Any) -> type[Plugin]:
-    """``Sound``, or another plugin, with some of its parts replaced; a hook that is None is left out."""
-    parts = {name: getattr(Plugin, name) if part is None else part for name, part in changed.items()}
+def broken(base: type[Plugin] = Sound, /, **replaced: Any) -> type[Plugin]:
+    """Return ``Sound``, or another plugin, with some of its parts replaced; a hook that is None is left out."""
+    parts = {name: getattr(Plugin, name) if part is None else part for name, part in replaced.items()}
     return type("Broken", (base,), parts)
 
 
-def breach_of(plugin: type[Plugin], check: str, *args: Any, **given: Any) -> str:
-    """What the kit says of the promise that ``check`` is about. Raises KeyError when it finds nothing wrong there."""
-    return {breach.check: breach.sentence for breach in testing.breaches(plugin, *args, **given)}[check]
+def answering(answer: Any) -> Any:
+    """Return a hook that always gives the same answer."""
+
+    def hook(self: Any, *_: Any) -> Any:
+        return answer
+
+    return hook
+
+
+def breach_of(plugin: type[Plugin], check: str, *args: Any, **options: Any) -> str:
+    """Return the sentence of the kit about the promise of ``check``. Raises KeyError when it is not broken."""
+    return {breach.check: breach.sentence for breach in testing.breaches(plugin, *args, **options)}[check]

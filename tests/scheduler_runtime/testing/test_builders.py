@@ -1,4 +1,4 @@
-"""Nodes and pods in a line: what is written is there, and what is misspelt is refused."""
+"""Nodes and pods in a line: their fields are there, and what is misspelt is refused."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.support.sound_plugin import breach_of
 GOLD = testing.node("gold", labels={"metal": "gold"})
 
 
-def test_a_pod_has_the_labels_and_the_namespace_that_are_written() -> None:
+def test_a_pod_has_its_labels_and_its_namespace() -> None:
     pod = testing.pod("p", {"cpu": "1"}, labels={"tier": "gold"}, namespace="team", priority=3)
     assert (pod.labels, pod.key, pod.spec.priority) == ({"tier": "gold"}, "team/p", 3)
     assert pod.uid != testing.pod("p").uid
 
 
 def test_annotations_are_there_to_read() -> None:
-    written = {"example.com/owner": "us"}
-    assert testing.pod("p", annotations=written).metadata.annotations == written
+    annotations = {"example.com/owner": "us"}
+    assert testing.pod("p", annotations=annotations).metadata.annotations == annotations
 
 
 def test_a_pod_without_labels_has_none_to_read() -> None:
@@ -60,10 +60,10 @@ def test_a_node_offers_resources_of_any_name_that_a_pod_can_ask_for() -> None:
 
 
 def test_a_node_may_be_written_as_a_pod_is() -> None:
-    offers = {"cpu": "8", "ephemeral-storage": "1Gi", "example.com/gpu": "2"}
-    written = testing.node("n", offers)
+    allocatable = {"cpu": "8", "ephemeral-storage": "1Gi", "example.com/gpu": "2"}
+    node = testing.node("n", allocatable)
     more: dict[str, Any] = {"example.com/gpu": "2"}
-    assert written == testing.node("n", cpu="8", ephemeral_storage="1Gi", **more)
+    assert node == testing.node("n", cpu="8", ephemeral_storage="1Gi", **more)
     with pytest.raises(TypeError, match=r"node\(\): cpus is not a field; did you mean cpu\?"):
         testing.node("n", {"cpus": "8"})
 
@@ -92,17 +92,17 @@ def test_two_nodes_of_one_name_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("enabled", "given", "words"),
+    ("enabled", "is_passed", "words"),
     [
-        ("ForGold", False, "nor among the classes that are given; pass its class, as in testing.framework(profile, "),
-        ("ForGolds", True, "nor among the classes that are given; did you mean ForGold?"),
+        ("ForGold", False, "nor among the classes that are passed; pass its class, as in testing.framework(profile, "),
+        ("ForGolds", True, "nor among the classes that are passed; did you mean ForGold?"),
         ("NodeNam", True, "there is no plugin 'NodeNam'; did you mean NodeName?"),
     ],
 )
-def test_a_plugin_whose_class_is_not_given_is_asked_for(enabled: str, given: bool, words: str) -> None:
+def test_a_plugin_whose_class_is_not_passed_is_refused(enabled: str, is_passed: bool, words: str) -> None:
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": enabled}]}}}
     with pytest.raises(ValueError, match=re.escape(words)):
-        testing.framework(profile, *([ForGold] if given else []))
+        testing.framework(profile, *([ForGold] if is_passed else []))
 
 
 def test_a_pod_that_was_not_placed_has_no_node_and_says_why() -> None:
@@ -129,7 +129,7 @@ class ForGold(Plugin):
 
 @pytest.mark.parametrize("field", ["labels", "annotations"])
 def test_the_kit_finds_a_signature_that_leaves_out_what_its_examples_have(field: str) -> None:
-    written: list[Any] = [{field: {"tier": metal}} for metal in ("gold", "tin")]
-    pods = [testing.pod("p", **each) for each in written]
+    fields: list[Any] = [{field: {"tier": metal}} for metal in ("gold", "tin")]
+    pods = [testing.pod("p", **more) for more in fields]
     nodes = [GOLD, testing.node("tin", labels={"metal": "tin"})]
     assert f"add metadata.{field} to signature" in breach_of(ForGold, "signature", nodes=nodes, pods=pods)

@@ -1,4 +1,4 @@
-"""The kit as a whole: what it says when all is well, when something is wrong, and when it could not see anything."""
+"""The kit as a whole: a plugin passes, breaks promises, fails, or was not really checked."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from tests.support.sound_plugin import Sound, breach_of, broken
 
 
 @pytest.mark.parametrize(
-    ("args", "given"),
+    ("args", "options"),
     [
         pytest.param(None, {}, id="no-args"),
-        pytest.param({"mostPods": 4}, {"seed": 7}, id="args-as-written"),
+        pytest.param({"mostPods": 4}, {"seed": 7}, id="args-as-in-yaml"),
         pytest.param(Sound.Args(most_pods=2), {"version": "v1.35.0"}, id="args-as-model"),
     ],
 )
-def test_a_plugin_that_keeps_the_contract_passes(args: Any, given: dict[str, Any]) -> None:
-    testing.check(Sound, args, **given)
+def test_a_plugin_that_keeps_the_contract_passes(args: Any, options: dict[str, Any]) -> None:
+    testing.check(Sound, args, **options)
 
 
 def rejects_everything(self: Any, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
     yield Reject(True, "no")
 
 
-def test_every_promise_that_is_broken_is_told_with_the_pod_it_was_seen_with() -> None:
+def test_every_promise_that_is_broken_stands_with_the_pod() -> None:
     plugin = broken(filter=rejects_everything, events=())
     with pytest.raises(testing.ContractError) as failed:
         testing.check(plugin)
     assert {"filter_row", "events"} <= {breach.check for breach in failed.value.breaches}
-    told = str(failed.value)
-    assert "Broken: it rejects, and declares no events" in told
-    assert "Broken: filter_row disagrees with filter about node-0" in told
-    assert "cluster 0, " in told
+    message = str(failed.value)
+    assert "Broken: it rejects, and declares no events" in message
+    assert "Broken: filter_row disagrees with filter about node-0" in message
+    assert "cluster 0, " in message
 
 
 def test_the_same_seed_finds_the_same() -> None:
@@ -94,16 +94,16 @@ class LargeOnly(NodePlugin):
         return float(node.labels.get("size") == "huge")
 
 
-def test_a_plugin_of_which_nothing_was_seen_does_not_pass_in_silence() -> None:
-    told = [breach.sentence for breach in testing.breaches(LargeOnly)]
-    assert told == [
+def test_a_plugin_that_was_not_really_checked_does_not_pass_in_silence() -> None:
+    sentences = [breach.sentence for breach in testing.breaches(LargeOnly)]
+    assert sentences == [
         "in 60 clusters it rejected no node, so hardly anything was checked; give check() examples for which it does, "
         "as nodes=[…], pods=[…] or args",
         "in 60 clusters it scored no two nodes differently; give check() examples for which it does, as nodes=[…], "
         "pods=[…] or args",
     ]
     everywhere = broken(filter=lambda *_: [Reject(True, "no")], filter_row=lambda *_: [Reject(True, "no")])
-    assert breach_of(broken(everywhere, score=None, score_row=None, normalize_score=None), "seen").startswith(
+    assert breach_of(broken(everywhere, score=None, score_row=None, normalize_score=None), "coverage").startswith(
         "in 60 clusters it accepted no node"
     )
 
@@ -116,7 +116,7 @@ def test_examples_bring_out_what_chance_does_not() -> None:
     testing.check(SizesMatter, nodes=[testing.node("n", labels={"size": size}) for size in ("small", "large", "huge")])
 
 
-def test_arguments_that_are_refused_are_told() -> None:
+def test_arguments_that_are_refused_are_a_breach() -> None:
     assert "mostPots: is not a field; did you mean mostPods?" in breach_of(Sound, "args", {"mostPots": 2})
 
 

@@ -20,7 +20,7 @@ TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "l
 
 
 @pytest.mark.parametrize(
-    ("watch", "found"),
+    ("watch", "expected"),
     [
         pytest.param(Watch("v1", "Secret"), [PRICES], id="all-of-a-kind"),
         pytest.param(Watch("v1", "Secret", namespace="shop", name="prices"), [PRICES], id="by-name"),
@@ -29,13 +29,13 @@ TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "l
         pytest.param(Watch("v2", "Secret"), [], id="other-version"),
     ],
 )
-def test_objects_are_found_by_what_a_watch_names(watch: Watch, found: list[Any]) -> None:
+def test_a_watch_selects_objects(watch: Watch, expected: list[Any]) -> None:
     objects = testing.Objects(PRICES, TEAM)
-    assert list(objects.list(watch)) == found
-    assert objects.get(watch) == (found[0] if found else None)
+    assert list(objects.list(watch)) == expected
+    assert objects.get(watch) == (expected[0] if expected else None)
 
 
-def test_an_object_is_found_by_its_name_and_its_revision_tells_of_changes() -> None:
+def test_find_looks_by_name_and_the_revision_grows_with_changes() -> None:
     objects, watch = testing.Objects(PRICES), Watch("v1", "Secret")
     before = objects.revision(watch)
     dearer = {**PRICES, "data": {"a": "2"}}
@@ -50,19 +50,19 @@ def test_an_object_is_found_by_its_name_and_its_revision_tells_of_changes() -> N
         objects.remove(dearer)
 
 
-def test_kinds_that_have_a_struct_come_as_one_however_they_are_written() -> None:
+def test_a_kind_with_a_struct_is_always_a_struct() -> None:
     struct = wire.Namespace(metadata=wire.ObjectMeta(name="team", labels={"tier": "gold"}))
     watch = Watch("v1", "Namespace")
     assert testing.Objects(TEAM).get(watch) == testing.Objects(struct).get(watch) == struct
 
 
 @pytest.mark.parametrize(
-    ("written", "message"),
+    ("manifest", "message"),
     [
         ({"kind": "Secret", "metadata": {}}, "an object lacks apiVersion"),
-        (wire.Toleration(), r"Toleration is not among wire\.KINDS"),
+        (wire.Toleration(), r"Toleration is neither a pod, a node nor one of state\.objects\.KINDS"),
     ],
 )
-def test_what_does_not_say_what_it_is_is_refused(written: Any, message: str) -> None:
+def test_an_object_without_a_kind_is_refused(manifest: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        testing.Objects(written)
+        testing.Objects(manifest)

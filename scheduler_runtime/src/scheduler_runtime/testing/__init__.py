@@ -1,6 +1,7 @@
-"""For tests of plugins and of what decides: nodes, pods and a cluster in a line each, no API server.
+"""Tests of plugins without an API server: nodes, pods and clusters in a line each, and a check of the contract.
 
-``check(PriceCap)`` in a test of yours asks everything that the contract of a plugin promises.
+``check(PriceCap)`` in a test of yours tries everything that the contract of a plugin promises, on generated clusters.
+``framework(profile, PriceCap).schedule(pod, cluster)`` makes one whole decision. docs/plugins.md shows both.
 """
 
 from scheduler_runtime.testing.builders import Cluster, framework, node, pod

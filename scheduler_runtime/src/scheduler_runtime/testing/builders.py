@@ -1,8 +1,8 @@
-"""Nodes, pods, a cluster and a profile's framework, in a line each."""
+"""Builders of nodes, pods, clusters and a profile's framework, in a line each; they refuse what cannot exist."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -22,9 +22,9 @@ from scheduler_runtime.state.objects.pod_requests import read_amounts, sum_reque
 from scheduler_runtime.state.table import Table
 from scheduler_runtime.testing.objects import Objects
 
-_READ = tuple(field.encode_name for field in msgspec.structs.fields(wire.PodSpec))
+_DECODED_FIELDS = tuple(field.encode_name for field in msgspec.structs.fields(wire.PodSpec))
 """The fields of a pod's spec that are decoded. They are read once: msgspec evaluates every annotation each time."""
-_NOT_READ = frozenset(
+_IGNORED_FIELDS = frozenset(
     (
         "activeDeadlineSeconds",
         "automountServiceAccountToken",
@@ -68,33 +68,34 @@ def node(  # noqa: PLR0913 - a line of YAML each
     unschedulable: bool = False,
     **more: str,
 ) -> wire.Node:
-    """A node. What it offers is written as in YAML, in ``allocatable``, or by keywords, in which underscores stand for
-    dashes, as in ``ephemeral_storage``.
+    """Return a node whose resources are in ``allocatable``, as in YAML, or in keywords, as ``ephemeral_storage="1Gi"``.
 
-    Raises TypeError when nobody could ask for such a resource, and ValueError when an amount is no quantity.
+    An underscore in a keyword stands for a dash. The node has the label ``kubernetes.io/hostname`` with its name.
+
+    Raises TypeError for a resource that no pod could request, and ValueError when an amount is no quantity.
     """
-    offered: dict[str, str | int | float] = {
+    amounts: dict[str, str | int | float] = {
         "cpu": cpu,
         "memory": memory,
         "pods": pods,
-        **{_resource(of): more[of] for of in more},
+        **{_resource(keyword): amount for keyword, amount in more.items()},
     }
-    for of, amount in (allocatable or {}).items():
-        offered[of if of in offered else _resource(of)] = amount
-    read_amounts(offered, f"node {name}: allocatable")
+    for resource, amount in (allocatable or {}).items():
+        amounts[resource if resource in amounts else _resource(resource)] = amount
+    read_amounts(amounts, f"node {name}: allocatable")
     return wire.Node(
         metadata=wire.AnnotatedMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
-        status=wire.NodeStatus(allocatable=offered),
+        status=wire.NodeStatus(allocatable=amounts),
     )
 
 
-def _resource(written: str) -> str:
-    """The resource that a keyword of :func:`node` names. Raises TypeError when it is none."""
-    name = written if "/" in written else written.replace("_", "-")
+def _resource(keyword: str) -> str:
+    """Return the resource that a keyword of :func:`node` names. Raises TypeError when it is none."""
+    name = keyword if "/" in keyword else keyword.replace("_", "-")
     if name != "ephemeral-storage" and not is_scalar_resource(name):
-        known = ("cpu", "memory", "pods", "ephemeral_storage", "labels", "taints", "unschedulable")
-        raise TypeError(f"node(): {written} {not_a_field(written, known)}")
+        fields = ("cpu", "memory", "pods", "ephemeral_storage", "labels", "taints", "unschedulable")
+        raise TypeError(f"node(): {keyword} {not_a_field(keyword, fields)}")
     return name
 
 
@@ -107,73 +108,65 @@ def pod(
     namespace: str = "default",
     **spec: Any,
 ) -> wire.Pod:
-    """A pod of one container. ``spec`` is as in YAML, with its fields in camelCase.
+    """Return a pod of one container with these requests. ``spec`` has further fields as in YAML, in camelCase.
 
     Raises TypeError when a pod has no such field, and ValueError when one does not have the type that the API gives it,
     or an amount is no quantity.
     """
-    _refuse_unknown(spec)
+    for field in spec:
+        # Without this, a test with a misspelt field would be a test of another pod.
+        if field not in _DECODED_FIELDS and field not in _IGNORED_FIELDS:
+            fields = ("requests", "labels", "annotations", "namespace", *_DECODED_FIELDS)
+            raise TypeError(f"pod(): {field} {not_a_field(field, fields)}")
     container = {"name": "main", "resources": {"requests": dict(requests or {})}}
     owner = "" if namespace == "default" else f"{namespace}/"
+    # None for empty labels and annotations, as decoding leaves them where the API server omits the field.
     metadata = wire.AnnotatedMeta(
         name=name,
         namespace=namespace,
         uid=f"uid-of-{owner}{name}",
-        labels=_copied(labels),
-        annotations=_copied(annotations),
+        labels=dict(labels) if labels else None,
+        annotations=dict(annotations) if annotations else None,
     )
-    made = wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))
+    new_pod = wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))
     try:
-        sum_requests(made)
+        sum_requests(new_pod)
     except wire.QuantityError as error:
         raise ValueError(f"pod {name}: {error}") from None
-    return made
-
-
-def _refuse_unknown(spec: Collection[str]) -> None:
-    """A misspelt field would be a test of another pod. Raises TypeError."""
-    for name in spec:
-        if name not in _READ and name not in _NOT_READ:
-            raise TypeError(
-                f"pod(): {name} {not_a_field(name, ('requests', 'labels', 'annotations', 'namespace', *_READ))}"
-            )
-
-
-def _copied(written: Mapping[str, str] | None) -> dict[str, str] | None:
-    """Labels or annotations as the API has them: never an empty mapping."""
-    return dict(written) if written else None
+    return new_pod
 
 
 class Cluster:
-    """Nodes and what is on them: the cache as far as a decision needs it."""
+    """Nodes and the pods on them: as much of the scheduler's cache as a decision needs."""
 
     def __init__(self, *nodes: wire.Node) -> None:
         """Raises ValueError when two nodes have one name."""
         self.table = Table()
         self.assumed: dict[str, str] = {}
-        for each in nodes:
-            if self.table.row(each.name) is not None:
-                raise ValueError(f"there are two nodes called {each.name}; give one of them another name")
-            self.table.set_node(each)
+        """The node of each assumed pod, by the pod's uid."""
+        for new_node in nodes:
+            if self.table.row(new_node.name) is not None:
+                raise ValueError(f"there are two nodes called {new_node.name}; give one of them another name")
+            self.table.set_node(new_node)
 
     def place(self, pod: wire.Pod, node_name: str) -> None:
-        """Let ``pod`` run on a node. Raises ValueError when there is no such node."""
+        """Put ``pod`` on a node, where it counts as running. Raises ValueError when there is no such node."""
         if self.table.row(node_name) is None:
             raise ValueError(f"there is no node {node_name} for {pod.key} to be on")
         self.table.add_pod(pod, node_name)
 
     def assume(self, pod: wire.Pod, node_name: str) -> None:
-        """Count ``pod`` on the node."""
+        """Count ``pod`` on the node that a decision chose. Raises ValueError when there is no such node."""
         self.place(pod, node_name)
         self.assumed[pod.uid] = node_name
 
     def forget(self, pod: wire.Pod) -> None:
-        """Take back an assumed pod."""
+        """Remove an assumed pod from its node. Raises KeyError when the pod is not assumed."""
         self.table.remove_pod(pod, self.assumed.pop(pod.uid))
 
 
 class _NoApiServer:
-    """What a process does for plugins, as far as it can be done without an API server."""
+    """The services for plugins that need an API server: requests fail, counts go nowhere."""
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         raise ConnectionError(f"no API server to bind {namespace}/{name} on {node}")
@@ -188,13 +181,13 @@ class _NoApiServer:
         raise ConnectionError(f"no API server to delete {victim.key}")
 
     async def clear_nomination(self, pod: wire.Pod) -> None:
-        raise ConnectionError(f"no API server to tell of {pod.key}")
+        raise ConnectionError(f"no API server to clear the nomination of {pod.key}")
 
 
 def offline(objects: Objects) -> PluginServices:
-    """What a process lends to plugins when there is no API server."""
-    nobody = _NoApiServer()
-    return PluginServices(nobody, lambda *_: None, lambda _: None, objects, preemptions=nobody)
+    """Return the services of a scheduler for plugins, without an API server: ``objects`` are what they watch."""
+    no_server = _NoApiServer()
+    return PluginServices(no_server, lambda *_: None, lambda _: None, objects, preemptions=no_server)
 
 
 def framework(
@@ -206,20 +199,20 @@ def framework(
     seed: int = 1,
     extenders: Extenders | None = None,
 ) -> Framework:
-    """The framework of one profile, written as in a document, with ``plugins`` beside the in-tree ones.
+    """Return the framework of one profile, written as in a document, with ``plugins`` beside those of Kubernetes.
 
-    ``objects`` are what its plugins watch; ``services`` replaces all that the process lends to plugins.
-    Raises ValueError listing everything that is wrong with the profile.
+    Its ``schedule(pod, cluster)`` makes one decision. ``objects`` are what its plugins watch; ``services`` replaces all
+    that the scheduler provides for plugins. Raises ValueError with everything that is wrong with the profile.
     """
     effective = effective_profile(profile or {}, plugins, version)
     classes = {declaration_of(plugin).name: plugin for plugin in plugins}
-    offered = services or offline(objects or Objects())
-    version_asked = Target.parse(version).version
-    return Framework(effective, offered, version_asked, seed, {**IN_TREE, **classes}, extenders=extenders)
+    target = Target.parse(version)
+    services = services or offline(objects or Objects())
+    return Framework(effective, services, target.version, seed, {**IN_TREE, **classes}, extenders=extenders)
 
 
 def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]], version: str) -> EffectiveProfile:
-    """The meaning of a profile as it is written. Raises ValueError listing everything that is wrong with it."""
+    """Return the profile with all defaults, as a scheduler runs it. Raises ValueError with everything that is wrong."""
     plugins = tuple(plugins)
     for plugin in plugins:
         if flaws := "; ".join(flaws_of(plugin)):
@@ -228,19 +221,16 @@ def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]
     if isinstance(document, config.Problems):
         raise ValueError(str(document))
     declared = {declaration_of(plugin).name: declaration_of(plugin) for plugin in plugins}
-    if forgotten := "\n".join(_not_given(document, declared)):
-        raise ValueError(forgotten)
+    missing = []
+    for name in unknown_plugins(document, declared, declared):
+        suggestion = did_you_mean(nearest_name(name, declared))
+        missing.append(
+            f"plugin {name} is neither one of Kubernetes' nor among the classes that are passed"
+            f"{suggestion or f'; pass its class, as in testing.framework(profile, {name})'}"
+        )
+    if missing:
+        raise ValueError("\n".join(missing))
     effective = config.expand_profile(document.profiles[0], Target.parse(version), declared)
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
     return effective
-
-
-def _not_given(document: config.Document, classes: Collection[str]) -> Iterator[str]:
-    """That plugins are enabled which Kubernetes does not have and whose classes are not given."""
-    for name in unknown_plugins(document, classes, classes):
-        meant = did_you_mean(nearest_name(name, classes))
-        yield (
-            f"plugin {name} is neither one of Kubernetes' nor among the classes that are given"
-            f"{meant or f'; pass its class, as in testing.framework(profile, {name})'}"
-        )

@@ -1,4 +1,4 @@
-"""``check(PriceCap)``: does a plugin keep what the contract promises in its name?"""
+"""The check of the plugin contract: ``check(PriceCap)`` runs a plugin on random clusters, and names broken promises."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from scheduler_runtime.api import Node, Plugin, PluginArgs, Pod, declaration_of
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import PluginError, RegistrationError
-from scheduler_runtime.testing.checks import CHECKS, Case
-from scheduler_runtime.testing.checks.declaring import flaws, hooks, model, round_trip
-from scheduler_runtime.testing.formatting import place_of, shortened, told
+from scheduler_runtime.testing.checks import CHECKS, Case, PluginUnderTest
+from scheduler_runtime.testing.checks.declaration import flaws, hooks, model, round_trip
+from scheduler_runtime.testing.driver import RecordedAnswers
+from scheduler_runtime.testing.formatting import format_exception, shortened, source_location
 from scheduler_runtime.testing.objects import Objects
-from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
 from scheduler_runtime.testing.random_objects import RandomObjects
-from scheduler_runtime.testing.recorded_answers import RecordedAnswers
 
 CLUSTERS = 60
-AFTER_A_BREACH = 10
-"""So many clusters more are asked about when something is wrong, to tell what else is."""
-_CASE = 400
-"""So much of a case is shown; a breach has all of it."""
-_TO_MEND_FIRST = ("error", *(each.__name__ for each in CHECKS))
+"""The number of clusters that a plugin without breaches is tried on."""
+CLUSTERS_AFTER_A_BREACH = 10
+"""The number of clusters that are still tried after the first breach: the author sees other breaches at once."""
+_MOST_OF_A_CASE = 400
+"""The length at which an error cuts a case; the breach has all of it."""
+_FIRST_TO_FIX = ("error", *(check.__name__ for check in CHECKS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,39 +30,40 @@ class Breach:
     """A promise that a plugin does not keep."""
 
     check: str
-    """Which promise: the name of the check, for tests."""
+    """The name of the check, for tests."""
     sentence: str
-    """What was seen, and what to do."""
+    """What happened, and what to do."""
     case: str = ""
-    """The pod and the cluster with which it was seen."""
+    """The pod and the cluster with which it happened."""
     where: str = ""
     """The place in the author's code, as ``file:line``: of the hook, or of the class."""
 
     def __str__(self) -> str:
-        return "\n    ".join(filter(None, (self.told, shortened(self.case, _CASE))))
+        return "\n    ".join(filter(None, (self.summary, shortened(self.case, _MOST_OF_A_CASE))))
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The sentence, and the place."""
         return f"{self.sentence} ({self.where})" if self.where else self.sentence
 
 
 class ContractError(AssertionError):
-    """A plugin breaks the contract. ``breaches`` are all that were found, the first of each kind.
+    """A plugin breaks the contract; ``breaches`` has the first breach of each promise.
 
-    They stand in the order in which to mend them: what makes others untrue comes first.
+    They are in the order in which to fix them: what makes others untrue comes first. An AssertionError, so that test
+    frameworks show it as a failed test.
     """
 
     def __init__(self, plugin: str, breaches: Sequence[Breach]) -> None:
-        super().__init__("\n".join(f"{plugin}: {told}" for told in _each(breaches)))
+        """``plugin`` is the name of the plugin. The text shows a case once where several breaches in a row have it."""
+        lines = [
+            f"{breach.summary}\n    the same cluster and pod"
+            if breach.case and previous is not None and previous.case == breach.case
+            else str(breach)
+            for previous, breach in zip((None, *breaches), breaches, strict=False)
+        ]
+        super().__init__("\n".join(f"{plugin}: {line}" for line in lines))
         self.breaches = tuple(breaches)
-
-
-def _each(breaches: Sequence[Breach]) -> Iterator[str]:
-    """The breaches, with a case told once where the next has the same."""
-    for before, breach in zip((None, *breaches), breaches, strict=False):
-        again = breach.case and before is not None and before.case == breach.case
-        yield f"{breach.told}\n    the same cluster and pod" if again else str(breach)
 
 
 def check(
@@ -75,15 +76,16 @@ def check(
     version: str = "v1.36.4",
     seed: int = 1,
 ) -> None:
-    """Ask ``plugin`` about generated clusters, and raise ContractError with every promise that it breaks.
+    """Run ``plugin`` on random clusters, and raise ContractError with every promise that it breaks.
 
     ``args`` are its arguments, as in a document. Half of the nodes and pods are like the examples in ``nodes`` and
-    ``pods``, if there are any: give some that the plugin cares about. ``objects`` are what it watches, as in YAML.
-    The same ``seed`` gives the same clusters. Hooks that wait for the network (pre_bind, bind, post_bind) are not run.
+    ``pods``, if there are any: give some that make a difference to the plugin. ``objects`` are what it watches, as in
+    YAML. The same ``seed`` gives the same clusters. Hooks that wait for the network (pre_bind, bind, post_bind) are not
+    run. Raises ValueError when one of ``objects`` lacks its kind or its metadata.
     """
-    found = breaches(plugin, args, nodes=nodes, pods=pods, objects=objects, version=version, seed=seed)
-    if found:
-        raise ContractError(declaration_of(plugin).name, found)
+    broken = breaches(plugin, args, nodes=nodes, pods=pods, objects=objects, version=version, seed=seed)
+    if broken:
+        raise ContractError(declaration_of(plugin).name, broken)
 
 
 def breaches(
@@ -96,98 +98,102 @@ def breaches(
     version: str = "v1.36.4",
     seed: int = 1,
 ) -> list[Breach]:
-    """As :func:`check`, but return the promises that are broken, the first breach of each."""
+    """As :func:`check`, but return the breaches, the first of each promise, without cutting what is long."""
+    # In stages: a class with flaws cannot be instantiated, and without an object no hook can run.
     declared = [_breach(plugin, "flaws", sentence) for sentence in flaws(plugin)] or [
-        _breach(plugin, each.__name__, sentence) for each in (hooks, model) for sentence in each(plugin)
+        _breach(plugin, check.__name__, sentence) for check in (hooks, model) for sentence in check(plugin)
     ]
     if declared:
-        return declared  # An object cannot be made of it.
+        return declared
     watched = Objects(*objects)
     try:
-        subject = PluginUnderTest.of(plugin, args, watched, version, seed)
+        subject = PluginUnderTest.configure(plugin, args, watched, version, seed)
     except ValueError as error:
         return [Breach("args", f"these args are refused: {error}")]
     try:
-        subject.fresh()
+        subject.new_driver()
     except RegistrationError as error:
-        return [_unmade(subject, error)]
-    return [*_of_args(subject, version), *_of_answers(subject, RandomObjects(seed, nodes, pods))]
+        if error.__cause__ is None:
+            return [_breach(plugin, "error", str(error).removeprefix(f"plugin {subject.name}: "))]
+        return [Breach("error", f"it cannot be made: {format_exception(error.__cause__, plugin)}")]
+    of_args = round_trip(subject.args, Target.parse(version)) if isinstance(subject.args, PluginArgs) else ()
+    return [
+        *(_breach(plugin, "round_trip", sentence) for sentence in of_args),
+        *_breaches_in_clusters(subject, RandomObjects(seed, nodes, pods)),
+    ]
 
 
 def _breach(kind: type[Plugin], check: str, sentence: str, case: str = "") -> Breach:
-    return Breach(check, sentence, case, place_of(kind, sentence))
+    return Breach(check, sentence, case, source_location(kind, sentence))
 
 
-def _unmade(subject: PluginUnderTest, error: RegistrationError) -> Breach:
-    """That no object can be made of the class."""
-    if error.__cause__ is None:
-        return _breach(subject.kind, "error", str(error).removeprefix(f"plugin {subject.name}: "))
-    return Breach("error", f"it cannot be made: {told(error.__cause__, subject.kind)}")
+def _breaches_in_clusters(plugin: PluginUnderTest, random_objects: RandomObjects) -> list[Breach]:
+    """Return the first breach of each promise in the order in which to fix them.
 
-
-def _of_args(subject: PluginUnderTest, version: str) -> Iterator[Breach]:
-    if isinstance(subject.args, PluginArgs):
-        for sentence in round_trip(subject.args, Target.parse(version)):
-            yield _breach(subject.kind, "round_trip", sentence)
-
-
-def _of_answers(subject: PluginUnderTest, chance: RandomObjects) -> list[Breach]:
-    found: dict[str, Breach] = {}
-    seen = Seen()
+    Where there is none, the breaches are those of :class:`Coverage`.
+    """
+    broken: dict[str, Breach] = {}
+    coverage = Coverage()
     number, last = 0, CLUSTERS
     while number < last:
-        case = Case(number, chance.scene(), chance.pod(), chance, subject.fresh())
-        for breach in _of_case(subject, case, seen, found):
-            found.setdefault(breach.check, breach)
-            last = min(last, number + AFTER_A_BREACH)
+        case = Case(number, random_objects.scene(), random_objects.pod(), random_objects, plugin.new_driver())
+        for breach in _breaches_in_case(plugin, case, coverage, broken):
+            broken.setdefault(breach.check, breach)
+            last = min(last, number + CLUSTERS_AFTER_A_BREACH)
         number += 1
-    if not found:
-        return list(seen.breaches(subject))
-    return sorted(found.values(), key=lambda breach: _TO_MEND_FIRST.index(breach.check))
+    if not broken:
+        return list(coverage.breaches(plugin))
+    return sorted(broken.values(), key=lambda breach: _FIRST_TO_FIX.index(breach.check))
 
 
-def _of_case(subject: PluginUnderTest, case: Case, seen: Seen, found: Mapping[str, Breach]) -> Iterator[Breach]:
-    """What is wrong in one case, of the kinds that were not ``found`` yet."""
+def _breaches_in_case(
+    plugin: PluginUnderTest, case: Case, coverage: Coverage, broken: Mapping[str, Breach]
+) -> Iterator[Breach]:
+    """Yield the breaches of promises that are not ``broken`` yet; a hook that fails ends the case."""
     try:
-        seen.note(case.asked.about_pod(case.pod, case.cluster))
-        for each in CHECKS:
-            sentence = None if each.__name__ in found else next(each(subject, case), None)
+        coverage.count(case.driver.record(case.pod, case.cluster))
+        for check in CHECKS:
+            sentence = None if check.__name__ in broken else next(check(plugin, case), None)
             if sentence:
-                yield _breach(subject.kind, each.__name__, sentence, str(case))
-        if "purity" not in found and (changed := case.changed()):
-            yield _breach(subject.kind, "purity", f"one of its hooks changed {changed}; hooks only read", str(case))
+                yield _breach(plugin.kind, check.__name__, sentence, str(case))
+        # Again after all hooks have run: the check of this name runs those up to the scores only.
+        if "purity" not in broken and (changed := case.first_change()):
+            yield _breach(plugin.kind, "purity", f"one of its hooks changed {changed}; hooks only read", str(case))
     except PluginError as error:
-        yield _failed(subject, error, str(case))
-
-
-def _failed(subject: PluginUnderTest, error: PluginError, case: str) -> Breach:
-    """That a hook raised, or answered what the contract does not know."""
-    if error.__cause__ is None:
-        return _breach(subject.kind, "error", str(error).removeprefix(f"plugin {error.plugin} "), case)
-    return Breach("error", f"failed in {error.hook}: {told(error.__cause__, subject.kind)}", case)
+        if error.__cause__ is None:
+            sentence = str(error).removeprefix(f"plugin {error.plugin} ")
+            yield _breach(plugin.kind, "error", sentence, str(case))
+        else:
+            sentence = f"failed in {error.hook}: {format_exception(error.__cause__, plugin.kind)}"
+            yield Breach("error", sentence, str(case))
 
 
 @dataclass(slots=True)
-class Seen:
-    """Whether the clusters brought out anything: a filter that never rejects makes every check of it empty."""
+class Coverage:
+    """Counts of the answers that the clusters brought out.
 
-    rejected: int = 0
-    accepted: int = 0
-    differently: int = 0
+    A filter that rejects no node passes every check of filters: the plugin was not checked, and its author must know.
+    """
 
-    def note(self, said: RecordedAnswers) -> None:
-        """Count what the plugin said of one pod."""
-        verdicts = [bool(said.whole or reasons) for reasons in said.reasons.values()] or [bool(said.whole)]
-        self.rejected += any(verdicts)
-        self.accepted += not all(verdicts)
-        self.differently += len(set(said.raw.values())) > 1
+    rejections: int = 0
+    acceptances: int = 0
+    unequal_scores: int = 0
 
-    def breaches(self, subject: PluginUnderTest) -> Iterator[Breach]:
-        """What was never seen."""
-        todo = "give check() examples for which it does, as nodes=[…], pods=[…] or args"
-        if subject.has("filter") and not self.rejected:
-            yield Breach("seen", f"in {CLUSTERS} clusters it rejected no node, so hardly anything was checked; {todo}")
-        if subject.has("filter") and not self.accepted:
-            yield Breach("seen", f"in {CLUSTERS} clusters it accepted no node, so hardly anything was checked; {todo}")
-        if subject.has("score") and not self.differently:
-            yield Breach("seen", f"in {CLUSTERS} clusters it scored no two nodes differently; {todo}")
+    def count(self, answers: RecordedAnswers) -> None:
+        """Count the answers about one pod."""
+        rejected = [answers.rejects(name) for name in answers.reasons] or [bool(answers.pod_rejection)]
+        self.rejections += any(rejected)
+        self.acceptances += not all(rejected)
+        self.unequal_scores += len(set(answers.raw.values())) > 1
+
+    def breaches(self, plugin: PluginUnderTest) -> Iterator[Breach]:
+        """Yield a breach for each kind of answer that the plugin should have given and never gave."""
+        remedy = "give check() examples for which it does, as nodes=[…], pods=[…] or args"
+        if plugin.has("filter") and not self.rejections:
+            sentence = f"in {CLUSTERS} clusters it rejected no node, so hardly anything was checked; {remedy}"
+            yield Breach("coverage", sentence)
+        if plugin.has("filter") and not self.acceptances:
+            sentence = f"in {CLUSTERS} clusters it accepted no node, so hardly anything was checked; {remedy}"
+            yield Breach("coverage", sentence)
+        if plugin.has("score") and not self.unequal_scores:
+            yield Breach("coverage", f"in {CLUSTERS} clusters it scored no two nodes differently; {remedy}")

@@ -1,8 +1,9 @@
-"""The objects that plugins watch, in memory."""
+"""The objects that plugins watch, held in memory instead of being read from an API server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,71 +14,95 @@ from scheduler_runtime.state.objects import KINDS, Node, Pod
 _STRUCTS: Mapping[tuple[str, str], type[msgspec.Struct]] = {**KINDS, ("v1", "Node"): Node, ("v1", "Pod"): Pod}
 
 
-class Objects:
-    """Some objects, as the plugins of a process would get them: written as in YAML, or structs of ``wire``.
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object with what identifies it."""
 
-    ``testing.framework(…, services=…)`` and ``testing.check(…, objects=…)`` take one.
+    kind: tuple[str, str]
+    """Its apiVersion and its kind."""
+    namespace: str
+    name: str
+    content: Any
+    """What plugins get: a struct for the kinds that have one, otherwise a mapping."""
+
+    @property
+    def key(self) -> tuple[tuple[str, str], str, str]:
+        """The apiVersion and kind, the namespace and the name: no two objects have all of them in common."""
+        return self.kind, self.namespace, self.name
+
+
+class Objects:
+    """The objects that plugins get when they ask their handle for what they watch.
+
+    Each is written as in YAML or is a struct of ``state.objects``. ``testing.framework(…, objects=…)`` takes one such
+    collection, and ``testing.check(…, objects=[…])`` makes one. A test changes it with :meth:`put` and :meth:`remove`.
     """
 
     def __init__(self, *objects: Any) -> None:
-        """Raises ValueError when an object does not say what it is."""
-        self._objects = [_read(each) for each in objects]
+        """Raises ValueError when an object lacks its kind or its metadata."""
+        self._objects = [_parse(manifest) for manifest in objects]
         self._revision = 0
 
-    def put(self, written: Any) -> None:
-        """Add an object, or put it in the place of the one of its kind, namespace and name."""
-        read = _read(written)
-        self._objects = [*(each for each in self._objects if each[:3] != read[:3]), read]
+    def put(self, manifest: Any) -> None:
+        """Add an object, or replace the one of its kind, namespace and name.
+
+        Raises ValueError when it lacks its kind or its metadata.
+        """
+        new = _parse(manifest)
+        self._objects = [*(other for other in self._objects if other.key != new.key), new]
         self._revision += 1
 
-    def remove(self, written: Any) -> None:
-        """Take away the object of this kind, namespace and name. Raises ValueError when there is none."""
-        gone = _read(written)[:3]
-        left = [each for each in self._objects if each[:3] != gone]
-        if len(left) == len(self._objects):
-            raise ValueError(f"there is no {gone[0][1]} {gone[1]}/{gone[2]} to remove")
-        self._objects = left
+    def remove(self, manifest: Any) -> None:
+        """Remove the object of this kind, namespace and name. Raises ValueError when there is none."""
+        key = _parse(manifest).key
+        others = [other for other in self._objects if other.key != key]
+        if len(others) == len(self._objects):
+            (_, kind), namespace, name = key
+            raise ValueError(f"there is no {kind} {namespace}/{name} to remove")
+        self._objects = others
         self._revision += 1
 
     def get(self, watch: Watch) -> Any:
-        """The one object that ``watch`` names, or None."""
+        """Return the first object of ``watch``, or None: for a watch that names one object."""
         return next(iter(self.list(watch)), None)
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of ``watch``: pods, nodes and those of ``wire.KINDS`` as structs, any other as it is written."""
-        return [content for *_, content in self._of(watch)]
+        """Return the objects of ``watch``: pods, nodes and the kinds of ``state.objects.KINDS`` as structs, any other
+        one as it is written."""
+        return [match.content for match in self._matches(watch)]
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
-        """The object of ``watch`` that has this name, or None."""
-        return next((content for *where, content in self._of(watch) if where == [namespace, name]), None)
+        """Return the object of ``watch`` that has this name and namespace, or None."""
+        matches = self._matches(watch)
+        return next((match.content for match in matches if (match.namespace, match.name) == (namespace, name)), None)
 
     def revision(self, watch: Watch) -> int:
-        """How often objects were put or removed."""
+        """Return the number of changes so far: plugins compute again what depends on objects when it is another."""
         return self._revision
 
-    def _of(self, watch: Watch) -> Iterator[tuple[str, str, Any]]:
-        for kind, namespace, name, content in self._objects:
+    def _matches(self, watch: Watch) -> Iterator[_Object]:
+        for candidate in self._objects:
             if (
-                kind == (watch.api_version, watch.kind)
-                and watch.namespace in ("", namespace)
-                and watch.name in ("", name)
+                candidate.kind == (watch.api_version, watch.kind)
+                and watch.namespace in ("", candidate.namespace)
+                and watch.name in ("", candidate.name)
             ):
-                yield namespace, name, content
+                yield candidate
 
 
-def _read(written: Any) -> tuple[tuple[str, str], str, str, Any]:
-    """Its kind, namespace and name, and what plugins get."""
-    if not isinstance(written, Mapping):
-        kinds = [kind for kind, struct in _STRUCTS.items() if type(written) is struct]
+def _parse(manifest: Any) -> _Object:
+    if not isinstance(manifest, Mapping):
+        kinds = [kind for kind, struct in _STRUCTS.items() if type(manifest) is struct]
         if not kinds:
             raise ValueError(
-                f"{type(written).__name__} is not among wire.KINDS, nor a pod or a node; "
+                f"{type(manifest).__name__} is neither a pod, a node nor one of state.objects.KINDS; "
                 "write the object as a mapping, as in YAML"
             )
-        return kinds[0], written.metadata.namespace, written.metadata.name, written
-    missing = {"apiVersion", "kind", "metadata"} - written.keys()
+        return _Object(kinds[0], manifest.metadata.namespace, manifest.metadata.name, manifest)
+    missing = {"apiVersion", "kind", "metadata"} - manifest.keys()
     if missing:
         raise ValueError(f"an object lacks {', '.join(sorted(missing))}; write it as in YAML")
-    kind, metadata = (written["apiVersion"], written["kind"]), written["metadata"]
-    content = msgspec.convert(written, _STRUCTS[kind]) if kind in _STRUCTS else dict(written)
-    return kind, metadata.get("namespace", ""), metadata.get("name", ""), content
+    kind, metadata = (manifest["apiVersion"], manifest["kind"]), manifest["metadata"]
+    # A scheduler decodes these kinds into structs, so a plugin must not see them as mappings in its tests.
+    content = msgspec.convert(manifest, _STRUCTS[kind]) if kind in _STRUCTS else dict(manifest)
+    return _Object(kind, metadata.get("namespace", ""), metadata.get("name", ""), content)

@@ -1,4 +1,4 @@
-"""Nodes and pods by chance, of all the kinds that the plugins of Kubernetes tell apart; the seed repeats them."""
+"""Random nodes and pods, with everything by which the plugins of Kubernetes tell them apart; a seed repeats them."""
 
 from __future__ import annotations
 
@@ -13,51 +13,104 @@ from scheduler_runtime.state.objects import AnnotatedMeta, Node, Pod
 from scheduler_runtime.testing.scenes import Change, Scene, node_removed, node_set, pod_placed, pod_removed
 
 Raw = dict[str, Any]
+"""An object, or a part of one, as in YAML."""
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-NAMESPACES = ("default", "team")
 
 
 class RandomObjects:
-    """Makes nodes, pods and scenes. Those given as examples make up half of what comes, under other names."""
+    """Makes nodes, pods, scenes and changes. With examples, every second node or pod is a copy of one of them.
+
+    Values come from small sets, so that selectors, tolerations and topologies often match: an answer that never changes
+    shows nothing about a plugin.
+    """
 
     def __init__(self, seed: int, nodes: Sequence[Node] = (), pods: Sequence[Pod] = ()) -> None:
+        """``nodes`` and ``pods`` are the examples; they are copied, never changed."""
         self.random = Random(seed)  # noqa: S311 - to be repeated, not to be secret
         self._nodes = nodes
         self._pods = pods
-        self._made = 0
+        self._pod_number = 0
 
     def scene(self) -> Scene:
-        """A few nodes with pods on them."""
+        """Return two to six nodes with up to eight pods on them."""
         scene = Scene(tuple(self.node(f"node-{number}") for number in range(self.random.randint(2, 6))))
         for _ in range(self.random.randint(0, 8)):
             scene = pod_placed(scene, self.pod(), self.random.choice(scene.names)).scene
         return scene
 
     def node(self, name: str) -> Node:
-        """A node of this name."""
+        """Return a node of this name, random or a copy of an example."""
         if self._nodes and self._happens(0.5):
-            example = deepcopy(self.random.choice(self._nodes))  # A hook that changes it changes it once.
+            # A deep copy: a hook that changes a node must not change the example that later nodes are made of.
+            example = deepcopy(self.random.choice(self._nodes))
             labels = {**example.labels, HOSTNAME: name}
             return msgspec.structs.replace(
                 example, metadata=msgspec.structs.replace(example.metadata, name=name, labels=labels)
             )
-        return msgspec.convert(self._raw_node(name), Node)
+        allocatable = {"cpu": self._one_of("1", "2", "4"), "memory": self._one_of("1Gi", "4Gi")}
+        allocatable |= {"pods": self._one_of("2", "3", "110"), "example.com/gpu": self._one_of("0", "1", "2")}
+        taints = [
+            {
+                "key": self._one_of("dedicated", "level"),
+                "value": self._one_of("", "1", "7"),
+                "effect": self._one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
+            }
+            for _ in range(self._one_of(0, 0, 1, 2))
+        ]
+        images = [
+            {"names": [f"registry.example.com/{image}:v1"], "sizeBytes": size}
+            for image, size in (("a", 400_000_000), ("b", 900_000_000))
+            if self._happens(0.3)
+        ]
+        status = {"allocatable": allocatable, "images": images}
+        if self._happens(0.5):
+            status["declaredFeatures"] = [
+                "InPlacePodLevelResourcesVerticalScaling",
+                "RestartAllContainersOnContainerExits",
+            ]
+        more_labels = {ZONE: lambda: self._one_of("a", "b"), "pool": lambda: self._one_of("1", "5", "x")}
+        metadata = {"name": name, "labels": {HOSTNAME: name, **self._some(more_labels, 0.75)}}
+        spec = {"taints": taints, "unschedulable": self._happens(0.15)}
+        return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, Node)
 
     def pod(self) -> Pod:
-        """A pod with a name of its own."""
-        self._made += 1
-        name = f"pod-{self._made}"
+        """Return a pod with a name of its own, random or a copy of an example."""
+        self._pod_number += 1
+        name = f"pod-{self._pod_number}"
         if self._pods and self._happens(0.5):
-            example = self.random.choice(self._pods)
-            return renamed(deepcopy(example), name)
-        return msgspec.convert(self._raw_pod(name), Pod)
+            return renamed(deepcopy(self.random.choice(self._pods)), name)
+        metadata = {"name": name, "namespace": self._one_of("default", "default", "team"), "uid": f"uid-of-{name}"}
+        metadata["labels"] = self._some({"app": lambda: self._one_of("web", "db"), "tier": lambda: "1"}, 0.7)
+        rare_fields: Mapping[str, Callable[[], Any]] = {
+            "priority": lambda: self._one_of(1, 1000),
+            "nodeSelector": lambda: {"pool": self._one_of("1", "x")},
+            "initContainers": lambda: [self._container("init")],
+            "overhead": lambda: {"cpu": "100m"},
+            "schedulingGates": lambda: [{"name": "example.com/wait"}],
+            "preemptionPolicy": lambda: "Never",
+        }
+        affinities: Mapping[str, Callable[[], Any]] = {
+            "nodeAffinity": self._node_affinity,
+            "podAffinity": self._pod_affinity,
+            "podAntiAffinity": self._pod_affinity,
+        }
+        frequent_fields: Mapping[str, Callable[[], Any]] = {
+            "tolerations": lambda: [self._toleration() for _ in range(self._one_of(1, 2))],
+            "affinity": lambda: self._some(affinities, 0.6),
+            "topologySpreadConstraints": lambda: [self._spread_constraint() for _ in range(self._one_of(1, 2))],
+        }
+        spec = {"containers": [self._container("main")], "schedulerName": "test"}
+        spec |= self._some(rare_fields, 0.2) | self._some(frequent_fields, 0.35)
+        if self._happens(0.2):
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        return msgspec.convert({"metadata": metadata, "spec": spec}, Pod)
 
     def change(self, scene: Scene) -> Change:
-        """Something that happens to ``scene``."""
+        """Return something that can happen to ``scene``: most often a pod is removed, because that helps other pods."""
         choices: list[Callable[[], Change]] = [
             lambda: node_set(scene, self.node(self.random.choice((*scene.names, "node-new")))),
             lambda: pod_placed(scene, self.pod(), self.random.choice(scene.names)),
@@ -72,74 +125,11 @@ class RandomObjects:
         return self.random.random() < probability
 
     def _some(self, values: Mapping[str, Callable[[], Any]], probability: float) -> Raw:
+        """Return a mapping with some of the keys, each with this probability."""
         return {key: make() for key, make in values.items() if self._happens(probability)}
 
     def _one_of(self, *values: Any) -> Any:
         return self.random.choice(values)
-
-    def _raw_node(self, name: str) -> Raw:
-        allocatable = {"cpu": self._one_of("1", "2", "4"), "memory": self._one_of("1Gi", "4Gi")}
-        allocatable |= {"pods": self._one_of("2", "3", "110"), "example.com/gpu": self._one_of("0", "1", "2")}
-        taints = [self._taint() for _ in range(self._one_of(0, 0, 1, 2))]
-        images = [
-            {"names": [f"registry.example.com/{image}:v1"], "sizeBytes": size}
-            for image, size in (("a", 400_000_000), ("b", 900_000_000))
-            if self._happens(0.3)
-        ]
-        status = {"allocatable": allocatable, "images": images}
-        if self._happens(0.5):
-            status["declaredFeatures"] = [
-                "InPlacePodLevelResourcesVerticalScaling",
-                "RestartAllContainersOnContainerExits",
-            ]
-        return {
-            "metadata": {"name": name, "labels": {HOSTNAME: name, **self._labels()}},
-            "spec": {"taints": taints, "unschedulable": self._happens(0.15)},
-            "status": status,
-        }
-
-    def _labels(self) -> Raw:
-        return self._some({ZONE: lambda: self._one_of("a", "b"), "pool": lambda: self._one_of("1", "5", "x")}, 0.75)
-
-    def _taint(self) -> Raw:
-        return {
-            "key": self._one_of("dedicated", "level"),
-            "value": self._one_of("", "1", "7"),
-            "effect": self._one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
-        }
-
-    def _raw_pod(self, name: str) -> Raw:
-        metadata = {"name": name, "namespace": self._one_of("default", "default", "team"), "uid": f"uid-of-{name}"}
-        metadata["labels"] = self._some({"app": lambda: self._one_of("web", "db"), "tier": lambda: "1"}, 0.7)
-        spec = {"containers": [self._container("main")], "schedulerName": "test"}
-        spec |= self._some(self._aspects(), 0.2) | self._some(self._placing(), 0.35)
-        if self._happens(0.2):
-            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        return {"metadata": metadata, "spec": spec}
-
-    def _aspects(self) -> Mapping[str, Callable[[], Any]]:
-        return {
-            "priority": lambda: self._one_of(1, 1000),
-            "nodeSelector": lambda: {"pool": self._one_of("1", "x")},
-            "initContainers": lambda: [self._container("init")],
-            "overhead": lambda: {"cpu": "100m"},
-            "schedulingGates": lambda: [{"name": "example.com/wait"}],
-            "preemptionPolicy": lambda: "Never",
-        }
-
-    def _placing(self) -> Mapping[str, Callable[[], Any]]:
-        return {
-            "tolerations": lambda: [self._toleration() for _ in range(self._one_of(1, 2))],
-            "affinity": lambda: self._some(
-                {
-                    "nodeAffinity": self._node_affinity,
-                    "podAffinity": self._pod_affinity,
-                    "podAntiAffinity": self._pod_affinity,
-                },
-                0.6,
-            ),
-            "topologySpreadConstraints": lambda: [self._spread() for _ in range(self._one_of(1, 2))],
-        }
 
     def _container(self, name: str) -> Raw:
         requests = self._some(
@@ -150,9 +140,9 @@ class RandomObjects:
             },
             0.4,
         )
-        ports = (
-            [{"hostPort": self._one_of(80, 443), "hostIP": self._one_of("", "10.0.0.1")}] if self._happens(0.3) else []
-        )
+        ports = []
+        if self._happens(0.3):
+            ports = [{"hostPort": self._one_of(80, 443), "hostIP": self._one_of("", "10.0.0.1")}]
         image = f"registry.example.com/{self._one_of('a', 'b', 'c')}:v1"
         return {"name": name, "image": image, "resources": {"requests": requests}, "ports": ports}
 
@@ -166,13 +156,11 @@ class RandomObjects:
             0.6,
         ) | {"operator": self._one_of("Exists", "Equal")}
 
-    def _expression(self) -> Raw:
+    def _node_affinity(self) -> Raw:
         operator = self._one_of("In", "NotIn", "Exists", "DoesNotExist", "Gt")
         values = {"In": ["1", "x"], "NotIn": ["1"], "Gt": ["3"]}.get(operator, [])
-        return {"key": self._one_of("pool", ZONE), "operator": operator, "values": values}
-
-    def _node_affinity(self) -> Raw:
-        term = {"matchExpressions": [self._expression()]}
+        expression = {"key": self._one_of("pool", ZONE), "operator": operator, "values": values}
+        term = {"matchExpressions": [expression]}
         return self._some(
             {
                 REQUIRED: lambda: {"nodeSelectorTerms": [term]},
@@ -181,17 +169,17 @@ class RandomObjects:
             0.6,
         )
 
-    def _selector(self) -> Raw:
-        by_label, by_expression = {"app": "web"}, [{"key": "tier", "operator": "Exists"}]
-        selectors: list[Raw] = [{"matchLabels": by_label}, {"matchExpressions": by_expression}]
-        return self.random.choice(selectors)
-
     def _pod_affinity(self) -> Raw:
         term = {"labelSelector": self._one_of(self._selector(), {}), "topologyKey": self._one_of(ZONE, HOSTNAME)}
         term |= self._some({"namespaces": lambda: ["team"], "namespaceSelector": dict}, 0.2)
         return self._some({REQUIRED: lambda: [term], PREFERRED: lambda: [{"weight": 10, "podAffinityTerm": term}]}, 0.6)
 
-    def _spread(self) -> Raw:
+    def _selector(self) -> Raw:
+        by_label, by_expression = {"app": "web"}, [{"key": "tier", "operator": "Exists"}]
+        selectors: list[Raw] = [{"matchLabels": by_label}, {"matchExpressions": by_expression}]
+        return self.random.choice(selectors)
+
+    def _spread_constraint(self) -> Raw:
         return {
             "maxSkew": self._one_of(1, 2),
             "topologyKey": self._one_of(ZONE, HOSTNAME),
@@ -202,6 +190,6 @@ class RandomObjects:
 
 
 def renamed(pod: Pod, name: str) -> Pod:
-    """A pod like ``pod``, and not the same: of another name and uid."""
+    """Return a copy of ``pod`` that is another pod: of another name and uid."""
     metadata: AnnotatedMeta = msgspec.structs.replace(pod.metadata, name=name, uid=f"uid-of-{name}")
     return msgspec.structs.replace(pod, metadata=metadata)

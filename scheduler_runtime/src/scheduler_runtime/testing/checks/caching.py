@@ -1,4 +1,7 @@
-"""What a plugin promises so that its answers can be kept: ``row_local``, ``looks_at_pods``, ``signature``."""
+"""Checks of the promises by which the framework caches answers: ``row_local``, ``looks_at_pods`` and ``signature``.
+
+A plugin that breaks one of them places pods by answers about an earlier cluster or another pod, without any message.
+"""
 
 from __future__ import annotations
 
@@ -9,132 +12,140 @@ from msgspec.structs import replace
 from scheduler_runtime.api import SKIP, Pod, Reject
 from scheduler_runtime.framework import PluginError
 from scheduler_runtime.state.objects import PodSpec
-from scheduler_runtime.testing.checks.case import Case
-from scheduler_runtime.testing.driver import Asked
-from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
+from scheduler_runtime.testing.checks.case import Case, PluginUnderTest
+from scheduler_runtime.testing.driver import RecordedAnswers, difference, difference_of_reasons, same_number
 from scheduler_runtime.testing.random_objects import renamed
-from scheduler_runtime.testing.recorded_answers import RecordedAnswers, difference, difference_of_reasons, same_number
 from scheduler_runtime.testing.scenes import Change, pod_placed, pod_removed
 
-_OF_SPEC = tuple(field for field in PodSpec.__struct_fields__ if field != "scheduler_name")
+_METADATA_FIELDS = ("namespace", "labels", "annotations", "deletion_timestamp")
+# All pods of a profile have its schedulerName, so no signature needs it.
+_SPEC_FIELDS = tuple(field for field in PodSpec.__struct_fields__ if field != "scheduler_name")
 
 
-def memory(subject: PluginUnderTest, case: Case) -> Iterator[str]:
-    """A plugin that has seen everything answers as one that has seen nothing."""
-    asked, scene, cluster = subject.fresh(), case.scene, case.scene.cluster()
-    asked.about_pod(case.pod, cluster)
+def stale_memory(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
+    """An object that watched a cluster change answers as one that is made anew for the cluster as it is."""
+    driver, scene, cluster = plugin.new_driver(), case.scene, case.scene.cluster()
+    driver.record(case.pod, cluster)
     for _ in range(3):
-        change = case.chance.change(scene)
+        change = case.random_objects.change(scene)
         change.apply(cluster)
         scene = change.scene
-        fresh = subject.fresh().about_pod(case.pod, scene.cluster())
-        if words := difference(fresh, asked.about_pod(case.pod, cluster)):
+        expected = plugin.new_driver().record(case.pod, scene.cluster())
+        if words := difference(expected, driver.record(case.pod, cluster)):
             yield (
-                f"something it keeps is out of date after {change.words}: an object that has seen nothing says "
-                f"otherwise ({words}); look at the table anew in each attempt"
+                f"it remembers something that is out of date after {change.words}: a new object of the plugin answers "
+                f"differently ({words}); look at the table anew in each attempt"
             )
 
 
-def row_local(subject: PluginUnderTest, case: Case) -> Iterator[str]:
-    """What a row-local plugin says of a row depends on that row and the pod alone."""
-    if not subject.kind.row_local:
+def row_local(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
+    """The answers of a row-local plugin about a row depend on that row and the pod alone.
+
+    Its cached answers are computed again only for the rows that changed.
+    """
+    if not plugin.kind.row_local:
         return
-    change = case.chance.change(case.scene)
-    before, after = _before_and_after(subject, case, change)
-    if before.whole != after.whole:
+    change = case.random_objects.change(case.scene)
+    before, after = _before_and_after(plugin, case, change)
+    if before.pod_rejection != after.pod_rejection:
         yield f"row_local is True, but its pre_filter depends on more than the pod: {difference(before, after)}"
     for name in sorted({*case.scene.names} & {*change.scene.names} - {change.node}):
-        if words := _changed(before, after, name):
+        if words := _difference_about(name, before, after):
             yield (
-                f"row_local is True, but what it says of {name} changed when {change.words} ({words}); "
+                f"row_local is True, but its answer about {name} changed when {change.words} ({words}); "
                 "set row_local = False, or look at the row and the pod alone"
             )
 
 
-def shared_states(subject: PluginUnderTest, case: Case) -> Iterator[str]:
-    """The states of a row-local plugin are made once for pods of a kind, and used for every later cluster."""
-    if not (subject.kind.row_local and subject.has("pre_filter")):
+def shared_states(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
+    """The ``pre_filter`` state of a row-local plugin depends on the pod alone.
+
+    It is made once for all pods of one signature, and used with every later state of the cluster.
+    """
+    if not (plugin.kind.row_local and plugin.has("pre_filter")):
         return
-    asked, here, elsewhere = subject.fresh(), case.cluster, case.chance.scene().cluster()
-    with asked.about(elsewhere) as nodes:
-        state = asked.filter_state(case.pod, nodes)
-    if state is SKIP or isinstance(state, Reject):
+    driver, cluster, other_cluster = plugin.new_driver(), case.cluster, case.random_objects.scene().cluster()
+    with driver.decision(other_cluster) as nodes:
+        answer = driver.pre_filter(case.pod, nodes)
+    if answer is SKIP or isinstance(answer, Reject):
         return
-    with asked.about(here) as nodes:
-        own = asked.reasons(case.pod, nodes, asked.filter_state(case.pod, nodes))
+    with driver.decision(cluster) as nodes:
+        reasons = driver.reasons(case.pod, nodes, driver.pre_filter(case.pod, nodes))
         try:
-            same = own == asked.reasons(case.pod, nodes, state)
-        except PluginError:
-            same = False
-        if not same:
+            agrees = reasons == driver.reasons(case.pod, nodes, answer)
+        except PluginError:  # An array with the length of the other cluster, most often.
+            agrees = False
+        if not agrees:
             yield (
                 "row_local is True, but the state of its pre_filter depends on the nodes: made for one cluster, it is "
                 "wrong for another; let pre_filter look at the pod alone, and look at the nodes in filter"
             )
 
 
-def looks_at_pods(subject: PluginUnderTest, case: Case) -> Iterator[str]:
-    """What such a plugin says of a row does not depend on the pods there."""
-    if subject.kind.looks_at_pods:
+def looks_at_pods(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
+    """The answers of a plugin with ``looks_at_pods = False`` about a row do not depend on the pods there.
+
+    Preemption does not ask it again about a node from which it takes pods.
+    """
+    if plugin.kind.looks_at_pods:
         return
-    change = _change_of_pods(case)
-    before, after = _before_and_after(subject, case, change)
+    if case.scene.placed and case.random.random() < 0.5:
+        change = pod_removed(case.scene, *case.random.choice(case.scene.placed))
+    else:
+        change = pod_placed(case.scene, case.random_objects.pod(), case.random.choice(case.scene.names))
+    before, after = _before_and_after(plugin, case, change)
     for name in case.scene.names:
-        if words := _changed(before, after, name):
+        if words := _difference_about(name, before, after):
             yield (
-                f"looks_at_pods is False, but what it says of {name} changed when {change.words} ({words}); "
+                f"looks_at_pods is False, but its answer about {name} changed when {change.words} ({words}); "
                 "set looks_at_pods = True"
             )
 
 
-def signature(subject: PluginUnderTest, case: Case) -> Iterator[str]:
-    """Pods with equal signatures get equal answers."""
-    if not subject.has("signature"):
+def signature(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
+    """Pods with equal signatures get equal answers, and a signature can be the key of a dict.
+
+    The pod is compared with pods that differ from it in one field, so that the message can name what is missing.
+    """
+    if not plugin.has("signature"):
         return
-    asked, cluster = case.asked, case.cluster
-    signed = asked("signature", case.pod)
+    driver, cluster = case.driver, case.cluster
+    key = driver.run("signature", case.pod)
     try:
-        hash(signed)
+        hash(key)
     except TypeError as error:
-        yield f"signature returned what cannot be a key ({error}); return a tuple or a frozenset"
+        yield f"signature returned something that cannot be a key ({error}); return a tuple or a frozenset"
         return
-    if signed is None:
+    if key is None:
         return
-    said = asked.about_pod(case.pod, cluster)
-    for changed, pod in _variants(case.pod, case.chance.pod()):
-        if asked("signature", pod) == signed and (words := difference(said, asked.about_pod(pod, cluster))):
+    answers, other = driver.record(case.pod, cluster), case.random_objects.pod()
+    variants = {"metadata.name": renamed(case.pod, "another-name")}
+    for name in _METADATA_FIELDS:
+        metadata = replace(case.pod.metadata, **{name: getattr(other.metadata, name)})
+        variants[f"metadata.{name}"] = Pod(metadata, case.pod.spec, case.pod.status)
+    for name in _SPEC_FIELDS:
+        spec = replace(case.pod.spec, **{name: getattr(other.spec, name)})
+        variants[f"spec.{name}"] = Pod(case.pod.metadata, spec, case.pod.status)
+    for field, pod in variants.items():
+        if driver.run("signature", pod) == key and (words := difference(answers, driver.record(pod, cluster))):
             yield (
-                f"pods that differ in {changed} have equal signatures and get different answers ({words}); "
-                f"add {changed} to signature"
+                f"pods that differ in {field} have equal signatures and get different answers ({words}); "
+                f"add {field} to signature"
             )
 
 
-def _variants(pod: Pod, other: Pod) -> Iterator[tuple[str, Pod]]:
-    """The pod, each time with one thing of the other."""
-    yield "metadata.name", renamed(pod, "another-name")
-    for name in ("namespace", "labels", "annotations", "deletion_timestamp"):
-        metadata = replace(pod.metadata, **{name: getattr(other.metadata, name)})
-        yield f"metadata.{name}", Pod(metadata, pod.spec, pod.status)
-    for name in _OF_SPEC:
-        spec = replace(pod.spec, **{name: getattr(other.spec, name)})
-        yield f"spec.{name}", Pod(pod.metadata, spec, pod.status)
+def _before_and_after(plugin: PluginUnderTest, case: Case, change: Change) -> tuple[RecordedAnswers, RecordedAnswers]:
+    driver = plugin.new_driver()
+    return driver.record(case.pod, case.cluster), driver.record(case.pod, change.scene.cluster())
 
 
-def _change_of_pods(case: Case) -> Change:
-    random = case.chance.random
-    if case.scene.placed and random.random() < 0.5:
-        return pod_removed(case.scene, *random.choice(case.scene.placed))
-    return pod_placed(case.scene, case.chance.pod(), random.choice(case.scene.names))
+def _difference_about(name: str, before: RecordedAnswers, after: RecordedAnswers) -> str:
+    """Return the difference about one node in words; empty when there is none.
 
-
-def _before_and_after(subject: PluginUnderTest, case: Case, change: Change) -> tuple[RecordedAnswers, RecordedAnswers]:
-    asked: Asked = subject.fresh()
-    return asked.about_pod(case.pod, case.cluster), asked.about_pod(case.pod, change.scene.cluster())
-
-
-def _changed(before: RecordedAnswers, after: RecordedAnswers, name: str) -> str:
-    """How the answer about one node changed, its normalised score aside, which depends on the others by nature."""
-    (reasons, raw), (reasons_after, raw_after) = before.of(name), after.of(name)
+    The normalised score does not count: it depends on the other nodes by nature. Nor does a raw score that one of the
+    two lacks, because the node is rejected there.
+    """
+    (reasons, raw), (reasons_after, raw_after) = before.about(name), after.about(name)
     if words := difference_of_reasons(reasons, reasons_after):
         return words
     if raw is None or raw_after is None or same_number(raw, raw_after):

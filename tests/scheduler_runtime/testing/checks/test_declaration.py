@@ -1,4 +1,4 @@
-"""What the kit says of a class before anything is asked of it."""
+"""The kit finds flaws of a class and of its arguments before it makes an object."""
 
 from __future__ import annotations
 

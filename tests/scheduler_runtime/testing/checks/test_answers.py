@@ -1,4 +1,4 @@
-"""What the kit says of answers that depend on what they must not depend on."""
+"""The kit finds answers that depend on anything else than pod and node, and hooks that disagree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, ClusterEvent, Node, NodePlugin, NodeTable, Plugin, Pod, Reject
-from tests.support.sound_plugin import breach_of, broken
+from tests.support.sound_plugin import Sound, breach_of, broken
 
 CALLS = itertools.count()
 
@@ -27,7 +27,7 @@ def rejecting(rows: Callable[[NodeTable], Any], **more: Any) -> type[Plugin]:
 
 
 def writes(nodes: NodeTable) -> Any:
-    nodes.node(0).labels["seen"] = str(next(CALLS))
+    nodes.node(0).labels["call"] = str(next(CALLS))
     return nodes.unschedulable
 
 
@@ -81,13 +81,13 @@ def by_all(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> An
             id="score-uses-its-state-up",
         ),
         pytest.param(
-            "in_play",
+            "feasible_nodes",
             rejecting(lambda nodes: nodes.unschedulable & nodes.feasible.all()),
             "when other plugins have rejected other nodes",
             id="others-in-play",
         ),
         pytest.param(
-            "normalising",
+            "normalize_score",
             broken(Plugin, score=company, normalize_score=by_all),
             "normalize_score counts nodes that are not in play; look at scores[nodes.feasible] alone",
             id="normalises-by-all",
@@ -99,7 +99,7 @@ def test_answers_depend_on_nothing_else(check: str, plugin: type[Plugin], words:
 
 
 def changing(change: Callable[[Pod, Node], object]) -> type[Plugin]:
-    """A plugin that changes what it is given, the same way each time."""
+    """A plugin that changes pods and nodes, the same way each time."""
 
     def filter_node(self: Any, pod: Pod, node: Node) -> str | None:
         change(pod, node)
@@ -131,10 +131,88 @@ def test_a_change_by_a_hook_after_the_decision_is_found() -> None:
     assert breach_of(plugin, "purity").startswith("one of its hooks changed the requests of pod ")
 
 
-def test_normalising_must_not_write_what_it_is_given() -> None:
+def test_normalizing_must_not_write_to_the_raw_scores() -> None:
     def in_place(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> Any:
         scores -= scores
         return scores
 
     sentence = breach_of(broken(Plugin, score=company, normalize_score=in_place), "error")
     assert sentence.startswith("failed in normalize_score: ValueError: output array is read-only (")
+
+
+class WithoutFilterRow(Sound):
+    """Sound, with a filter for all rows at once only."""
+
+    filter_row = Plugin.filter_row  # type: ignore[assignment]
+
+
+def lenient_row(self: Any, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
+    if nodes.pod_counts.item(row) > state:
+        yield Reject(True, "node is in company")
+
+
+def masked_row(self: Any, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
+    yield Reject(nodes.pod_counts.item(row) >= state, "node is in company")
+
+
+def other_row(self: Any, pod: Pod, nodes: NodeTable, state: Any, row: int) -> int:
+    return nodes.pod_counts.item(row)
+
+
+class CountsAhead(WithoutFilterRow):
+    """Counts in pre_filter, and not again when a pod comes or goes."""
+
+    row_local = False
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
+        return nodes.pod_counts.copy()
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(state >= 2, "node is in company")
+
+
+class CountsOn(CountsAhead):
+    """Counts on, in a state that all decisions share."""
+
+    def add_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
+        self.counts[row] += 1
+        return self.counts
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
+        if not hasattr(self, "counts"):
+            self.counts = nodes.pod_counts.copy()
+        return self.counts
+
+
+@pytest.mark.parametrize(
+    ("check", "plugin", "words"),
+    [
+        pytest.param(
+            "filter_row", broken(filter_row=lenient_row), "filter_row disagrees with filter about node-", id="lenient"
+        ),
+        pytest.param("filter_row", broken(filter_row=masked_row), "and for no other", id="yields-what-does-not-reject"),
+        pytest.param("score_row", broken(score_row=other_row), "both must give the same number", id="another-score"),
+        pytest.param("what_if", CountsAhead, "add_pod must bring the state of pre_filter up to date", id="no-add-pod"),
+        pytest.param("what_if", CountsOn, "after a what-if with add_pod it answers differently", id="changes-for-good"),
+    ],
+)
+def test_two_hooks_about_the_same_must_agree(check: str, plugin: type[Plugin], words: str) -> None:
+    assert words in breach_of(plugin, check)
+
+
+class NeedsItsState(Sound):
+    """Sends pods away, and does not expect to be asked again."""
+
+    row_local = False
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
+        if pod.spec.priority:
+            return Reject.pod("not today", resolvable=self.args.most_pods == 3)
+        return super().pre_filter(pod, nodes, cycle)
+
+
+def test_filter_is_asked_without_a_state_after_a_rejection_that_eviction_could_change() -> None:
+    sentence = breach_of(NeedsItsState, "filter_without_state")
+    assert sentence.startswith('pre_filter rejected the pod ("not today"), and then filter fails: TypeError: ')
+    checks = {breach.check for breach in testing.breaches(NeedsItsState, {"mostPods": 4})}
+    assert "filter_without_state" not in checks

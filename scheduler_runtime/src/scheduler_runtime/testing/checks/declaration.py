@@ -1,4 +1,4 @@
-"""What a class says about itself, before anything is asked."""
+"""Checks of a plugin's class and of its arguments, before any object is made."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from scheduler_runtime.testing.formatting import brief
 
 
 def flaws(kind: type[Plugin]) -> Iterator[str]:
-    """What it declares is of the right type and spelt as it is read, its events are of pods, nodes and what it watches,
-    each hook can be called with what it is given, those that run in the background are coroutines, they alone, no
-    method is a misspelt hook, and there is a hook."""
+    """The class is one that a scheduler starts with.
+
+    Its attributes have the right types and names, its events are of pods, nodes and what it watches, each hook takes
+    the arguments that it gets, those that run in the background are coroutines and no others, no method is a misspelt
+    hook, and there is a hook.
+    """
     yield from flaws_of(kind)
 
 
 def hooks(kind: type[Plugin]) -> Iterator[str]:
-    """The hooks are the declared ones."""
+    """The hooks of the class are those that it declares."""
     declaration = declaration_of(kind)
     try:
         check_class(kind, declaration)
@@ -32,25 +35,27 @@ def hooks(kind: type[Plugin]) -> Iterator[str]:
 
 
 def model(kind: type[Plugin]) -> Iterator[str]:
-    """The model of the arguments is strict: camelCase on the wire, unknown fields refused, never changed."""
+    """The model of the arguments is strict: camelCase in documents, unknown fields refused, never changed."""
     args = declaration_of(kind).args
     if args is None:
         return
-    for option, wanted in (("extra", "forbid"), ("frozen", True)):
-        if args.model_config.get(option) != wanted:
-            yield f"{args.__name__}.model_config has not {option}={wanted!r}; leave PluginArgs' own configuration"
+    for option, required in (("extra", "forbid"), ("frozen", True)):
+        if args.model_config.get(option) != required:
+            yield f"{args.__name__}.model_config has not {option}={required!r}; leave PluginArgs' own configuration"
     for name, field in args.model_fields.items():
-        written = field.alias or name
-        if written != to_camel(written):
-            yield f"{args.__name__}.{name} is written {written}; arguments are camelCase, {to_camel(name)}"
+        alias = field.alias or name
+        if alias != to_camel(alias):
+            yield f"{args.__name__}.{name} is written {alias}; arguments are camelCase, {to_camel(name)}"
 
 
 def round_trip(args: PluginArgs, target: Target) -> Iterator[str]:
-    """Arguments that are written and read again are the same."""
-    kind = type(args)
+    """Arguments are the same after they are written to a document and read from it.
+
+    The operator renders documents from arguments that it has read.
+    """
     try:
-        written = args.model_dump(mode="json", by_alias=True, exclude_none=True)
-        again = kind.model_validate_json(json.dumps(written), context={"target": target})
+        document = json.dumps(args.model_dump(mode="json", by_alias=True, exclude_none=True))
+        again = type(args).model_validate_json(document, context={"target": target})
     except (ValidationError, ValueError) as error:
         yield f"its args cannot be read again as they are written: {error}"
         return

@@ -1,10 +1,10 @@
-"""How the kit tells what it found: where in the author's code, what from, in which order, and not at endless length."""
+"""Messages of the kit: the place in the author's code, the cause, the order, and not at endless length."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,15 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodePlugin, NodeTable, Plugin, Pod, Reject
-from tests.support.sound_plugin import Sound, breach_of, broken
+from tests.support.sound_plugin import Sound, answering, breach_of, broken
 
 CALLS = itertools.count()
-FILE = "tests/scheduler_runtime/testing/test_kit_formatting.py"
+FILE = "tests/scheduler_runtime/testing/test_formatting.py"
 
 
-def line_of(what: Any) -> str:
-    """Where something of this file begins, as a message says it."""
-    return f"{FILE}:{inspect.getsourcelines(what)[1]}"
+def line_of(definition: Any) -> str:
+    """Return where a function or class of this file begins, as messages have it."""
+    return f"{FILE}:{inspect.getsourcelines(definition)[1]}"
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ class Prices(NodePlugin):
         return lookup({})
 
 
-def test_what_a_hook_raises_is_told_with_its_line_and_with_what_it_was_raised_from() -> None:
+def test_an_exception_of_a_hook_stands_with_its_line_and_with_its_cause() -> None:
     start = inspect.getsourcelines(lookup)[1]
     assert breach_of(Prices, "error") == (
         f"failed in score: ValueError: no price for large ({FILE}:{start + 4}), from KeyError: 'large' "
@@ -55,7 +55,7 @@ class CannotStart(Sound):
         raise OSError("no such model file")
 
 
-def test_a_plugin_that_cannot_be_made_is_told_with_the_line() -> None:
+def test_a_plugin_that_cannot_be_made_stands_with_the_line() -> None:
     line = inspect.getsourcelines(CannotStart)[1] + 2
     assert breach_of(CannotStart, "error") == f"it cannot be made: OSError: no such model file ({FILE}:{line})"
 
@@ -78,34 +78,25 @@ def test_a_breach_names_the_line_of_the_hook_or_else_of_the_class() -> None:
 
 
 def test_a_class_made_by_a_program_has_no_line() -> None:
-    made = broken(events=())
-    assert {breach.where for breach in testing.breaches(made)} == {""}
+    plugin = broken(events=())
+    assert {breach.where for breach in testing.breaches(plugin)} == {""}
 
 
-def test_the_breach_that_makes_others_untrue_is_told_first() -> None:
+def test_the_breach_that_makes_others_untrue_is_first() -> None:
     checks = [breach.check for breach in testing.breaches(Fickle)]
     assert checks[0] == "purity"
     assert checks.index("events") < checks.index("permit")
 
 
-def test_long_output_is_cut_and_a_case_is_told_once() -> None:
+def test_long_output_is_cut_and_a_case_is_shown_once() -> None:
     with pytest.raises(testing.ContractError) as failed:
         testing.check(Fickle)
-    told = str(failed.value).splitlines()
-    assert max(map(len, told)) < 900
-    assert any("permit answered [0, 1, 2, " in line and "characters more); answer ALLOW" in line for line in told)
-    cases = [line for line in told if line.startswith("    cluster ")]
+    lines = str(failed.value).splitlines()
+    assert max(map(len, lines)) < 900
+    assert any("permit answered [0, 1, 2, " in line and "characters more); answer ALLOW" in line for line in lines)
+    cases = [line for line in lines if line.startswith("    cluster ")]
     assert len(cases) == len(set(cases)) < len(failed.value.breaches)
-    assert "    the same cluster and pod" in told
-
-
-def says(answer: Any) -> Any:
-    """A hook that always answers the same."""
-
-    def hook(self: Any, *_: Any) -> Any:
-        return answer
-
-    return hook
+    assert "    the same cluster and pod" in lines
 
 
 class Silent(NodePlugin):
@@ -122,11 +113,11 @@ EMPTY = "the reason of a Reject is empty; say why, for users read it in the pod'
     ("plugin", "words"),
     [
         pytest.param(Silent, f"failed in filter: {EMPTY}; where the pod fits, filter_node returns None", id="node"),
-        pytest.param(broken(filter=says([Reject(True, " ")])), f"failed in filter: {EMPTY}", id="filter"),
-        pytest.param(broken(pre_filter=says(Reject.pod(""))), f"failed in pre_filter: {EMPTY}", id="pre-filter"),
-        pytest.param(broken(permit=says(Reject.pod(""))), f"failed in permit: {EMPTY}", id="permit"),
+        pytest.param(broken(filter=answering([Reject(True, " ")])), f"failed in filter: {EMPTY}", id="filter"),
+        pytest.param(broken(pre_filter=answering(Reject.pod(""))), f"failed in pre_filter: {EMPTY}", id="pre-filter"),
+        pytest.param(broken(permit=answering(Reject.pod(""))), f"failed in permit: {EMPTY}", id="permit"),
         pytest.param(
-            broken(pre_enqueue=says(Reject.pod(7))),  # type: ignore[arg-type]
+            broken(pre_enqueue=answering(Reject.pod(7))),  # type: ignore[arg-type]
             "failed in pre_enqueue: the reason of a Reject is 7, not text",
             id="not-text",
         ),
@@ -134,32 +125,3 @@ EMPTY = "the reason of a Reject is empty; say why, for users read it in the pod'
 )
 def test_a_rejection_must_say_why(plugin: type[Plugin], words: str) -> None:
     assert breach_of(plugin, "error") == words
-
-
-class Takes(Plugin):
-    """Counts what it reserves, and never takes it back."""
-
-    def __init__(self, args: Any, handle: Any) -> None:
-        super().__init__(args, handle)
-        self.taken = np.zeros(1)
-        self.client = object()
-
-    def reserve(self, pod: Pod, node: str, state: Any) -> None:
-        self.taken[0] += 1
-
-
-@pytest.mark.parametrize(
-    ("reserve", "words"),
-    [
-        (None, "reserve changes self.taken, and nothing takes that back"),
-        (lambda self, pod, *_: setattr(self, "last", pod), "reserve changes self.last, "),
-    ],
-)
-def test_what_reserve_keeps_must_be_taken_back(reserve: Callable[..., Any] | None, words: str) -> None:
-    changed = {} if reserve is None else {"reserve": reserve}
-    assert breach_of(broken(Takes, **changed), "taking_back").startswith(words)
-
-
-@pytest.mark.parametrize("hooks", [{"unreserve": says(None)}, {"reserve": says(None)}])
-def test_a_plugin_that_takes_back_or_keeps_nothing_is_let_be(hooks: dict[str, Any]) -> None:
-    assert testing.breaches(broken(Takes, **hooks)) == []
