@@ -21,7 +21,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_the_list_at_the_top_names_every_code_in_order() -> None:
-    top = PAGE.read_text().split("## All of them")[1].split("\n## ")[0]
+    top = PAGE.read_text().split("## All findings")[1].split("\n## ")[0]
     assert [word for word in ids if f"[{word}](#{word.lower()})" in top] == ids
 
 

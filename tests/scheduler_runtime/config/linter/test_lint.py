@@ -131,7 +131,7 @@ def test_where_no_change_would_help_the_suggestion_is_the_help() -> None:
     )
     assert isinstance(document, config.Document)
     (finding,) = (finding for finding in checked_findings(document, TARGETS["1.36"]) if finding.code == "FilterRemoved")
-    assert finding.suggestion == "leave the filter on, or enable a plugin that does its work"
+    assert finding.suggestion == "leave the filter on, or enable a plugin that replaces it"
 
 
 @pytest.mark.thorough

@@ -31,7 +31,7 @@ _LONGEST_SECONDS = (2**63 - 1) // 10**9
 
 @check("DisabledButConfigured", Severity.WARNING)
 def disabled_but_configured(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin has arguments but is enabled nowhere, so nothing ever reads them.
+    """A plugin has arguments but is enabled nowhere, so the arguments have no effect.
 
     Enable the plugin, or remove its entry from pluginConfig.
     """
@@ -50,7 +50,7 @@ def disabled_but_configured(effective: EffectiveInput) -> Iterator[Match]:
 def unknown_plugin_configured(profile: ProfileInput) -> Iterator[Match]:
     """There are arguments for a plugin that does not exist; kube-scheduler starts and never reads them.
 
-    Write the name of the plugin that is meant, in its exact spelling.
+    Write the exact name of the plugin.
     """
     version = profile.document.target.version
     for index, entry in enumerate(profile.fields.plugin_config):
@@ -75,7 +75,7 @@ def _accepts_entry(profile: ProfileInput, index: int, name: str) -> bool:
 
 @check("ArgsNotTaken", Severity.ERROR)
 def args_not_accepted(profile: ProfileInput) -> Iterator[Match]:
-    """There are arguments for a plugin that takes none; kube-scheduler starts and never reads them.
+    """There are arguments for a plugin without arguments; kube-scheduler starts and never reads them.
 
     Remove the entry from pluginConfig.
     """
@@ -115,7 +115,7 @@ _READERS = (
 
 @check("ArgsIgnored", Severity.WARNING)
 def args_ignored(effective: EffectiveInput) -> Iterator[Match]:
-    """An argument is meant for an extension point at which its plugin does not run.
+    """An argument belongs to an extension point at which its plugin does not run.
 
     Enable the plugin at that point, or remove the argument.
     """
@@ -150,9 +150,9 @@ def _has(args: Any, field: str) -> bool:
 
 @check("FlatShape", Severity.WARNING)
 def flat_shape(effective: EffectiveInput) -> Iterator[Match]:
-    """A shape gives every utilization the same score, so it prefers no node to another.
+    """A shape gives every utilization the same score, so it prefers no node.
 
-    Let the scores rise to fill nodes, or fall to spread over them.
+    Let the scores rise to fill nodes, or fall to spread pods over them.
     """
     shapes: list[tuple[str, list[int]]] = []
     fit, volumes = effective.args(_FIT), effective.args("VolumeBinding")
@@ -168,14 +168,14 @@ def flat_shape(effective: EffectiveInput) -> Iterator[Match]:
         if len(set(scores)) == 1:
             yield Match(
                 path,
-                f"every point scores {scores[0]}, so all nodes are equal to it",
+                f"every point scores {scores[0]}, so it scores all nodes the same",
                 "shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]",
             )
 
 
 @check("BalanceOfOne", Severity.WARNING)
 def balance_of_one(effective: EffectiveInput) -> Iterator[Match]:
-    """Balance is measured between resources; NodeResourcesBalancedAllocation with one resource scores all alike.
+    """NodeResourcesBalancedAllocation has only one resource, so it scores all nodes the same: balance needs two.
 
     Name at least two resources, or disable the plugin at score.
     """
@@ -193,7 +193,7 @@ def balance_of_one(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("UnknownResource", Severity.WARNING)
 def unknown_resource(effective: EffectiveInput) -> Iterator[Match]:
-    """A score counts a resource that no node can have, so that resource changes nothing.
+    """A score counts a resource that no node can have, so that resource has no effect.
 
     Write cpu, memory, ephemeral-storage, or an extended resource with its domain, such as example.com/gpu.
     """
@@ -207,7 +207,7 @@ def unknown_resource(effective: EffectiveInput) -> Iterator[Match]:
     for path, resources in scored:
         for index, resource in enumerate(resources):
             if resource.name not in _NATIVE and not is_scalar_resource(resource.name):
-                message = f"no node offers {resource.name!r}, so it counts for nothing"
+                message = f"no node offers {resource.name!r}, so it has no effect"
                 free = _NATIVE - {other.name for other in resources}
                 near = nearest(resource.name.lower(), sorted(free))
                 fix = f"name: {near[0]}" if near else "remove this entry"
@@ -216,7 +216,7 @@ def unknown_resource(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("IgnoredResourceCounts", Severity.WARNING)
 def ignored_resource_counts(effective: EffectiveInput) -> Iterator[Match]:
-    """A resource of Kubernetes itself is listed for NodeResourcesFit to ignore, which it never does.
+    """NodeResourcesFit is told to ignore a resource of Kubernetes itself, which it never does.
 
     Remove the name; only extended resources such as example.com/gpu can be ignored.
     """
@@ -232,7 +232,7 @@ def ignored_resource_counts(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("PreferenceIgnored", Severity.WARNING)
 def preference_ignored(effective: EffectiveInput) -> Iterator[Match]:
-    """A preferred term of addedAffinity has weight 0 or no condition, so it prefers nothing.
+    """A preferred term of addedAffinity has weight 0 or no condition, so it has no effect.
 
     Give the term a weight from 1 to 100 and at least one condition.
     """
@@ -245,21 +245,21 @@ def preference_ignored(effective: EffectiveInput) -> Iterator[Match]:
         if not term.preference.match_expressions and not term.preference.match_fields:
             yield Match(f"{path}.preference", "a term without conditions prefers no node", "remove this entry")
         elif term.weight == 0:
-            yield Match(f"{path}.weight", "a term of weight 0 is passed over", "weight: 1")
+            yield Match(f"{path}.weight", "a term of weight 0 is ignored", "weight: 1")
 
 
 @check("NoTimeToBind", Severity.ERROR)
 def no_time_to_bind(effective: EffectiveInput) -> Iterator[Match]:
-    """VolumeBinding may wait no time for volumes, so every pod that needs one bound fails.
+    """VolumeBinding may not wait for volumes at all, so every pod that needs a volume bound fails.
 
-    Leave bindTimeoutSeconds out for ten minutes, or give it the seconds that provisioning takes.
+    Leave bindTimeoutSeconds out for ten minutes, or set it to the seconds that provisioning takes.
     """
     args = effective.args("VolumeBinding")
     if not isinstance(args, VolumeBindingArgs) or not effective.runs("VolumeBinding", "preBind"):
         return
     seconds = args.bind_timeout_seconds
     if seconds == 0 or seconds > _LONGEST_SECONDS:
-        how = "is no time at all" if seconds == 0 else "is more than a duration holds, overflows and becomes negative"
+        how = "means no waiting" if seconds == 0 else "is more than a duration holds, overflows and becomes negative"
         yield Match(
             f"{effective.args_entry('VolumeBinding')[0]}.bindTimeoutSeconds",
             f"{seconds} {how}: a pod whose volumes are not bound yet fails at once",
@@ -269,7 +269,7 @@ def no_time_to_bind(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("SpreadFieldIgnored", Severity.ERROR)
 def spread_field_ignored(effective: EffectiveInput) -> Iterator[Match]:
-    """A default spread constraint has a value that the API server would refuse in a pod; here it is passed over.
+    """A default spread constraint has a value that the API server would refuse in a pod; here it is ignored.
 
     Write Honor or Ignore as a policy, and minDomains only with DoNotSchedule, 1 or more.
     """

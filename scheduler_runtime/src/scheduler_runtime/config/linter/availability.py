@@ -39,9 +39,9 @@ def _unchecked_names(profile: ProfileInput) -> Iterator[tuple[str, str]]:
 
 @check("RemovedPlugin", Severity.WARNING)
 def removed_plugin(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin is named that kube-scheduler no longer has, at a place where nobody looks the name up.
+    """The document names a plugin that kube-scheduler no longer has, in a place where names are not checked.
 
-    Remove the name; what does its work today is said in the finding.
+    Remove the name; the finding says what replaces the plugin.
     """
     for path, name in _unchecked_names(profile):
         if name in REMOVED_PLUGINS and not profile.points_of(name):
@@ -50,9 +50,9 @@ def removed_plugin(profile: ProfileInput) -> Iterator[Match]:
 
 @check("UnknownPluginForVersion", Severity.WARNING)
 def unknown_plugin_for_version(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin is named that another version of Kubernetes has, but not the one that is meant.
+    """The document names a plugin that only other versions of Kubernetes have.
 
-    Remove the name, or render for the version that has it.
+    Remove the name, or use a version that has the plugin.
     """
     target = profile.document.target
     for path, name in _unchecked_names(profile):
@@ -91,21 +91,22 @@ def disabled_nothing(profile: ProfileInput) -> Iterator[Match]:
 
 @check("NotInThisEngine", Severity.WARNING)
 def not_in_this_engine(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin is enabled, weighed or configured that Berth's own scheduler does not have yet, so it does not run.
+    """The document enables, weighs or configures a plugin that Berth's own scheduler does not have yet, so it does not
+    run.
 
     Choose engine: KubeScheduler, which has every plugin of Kubernetes, or leave the plugin out.
     """
     document, entries = effective.document, _first_entries(effective.profile)
     for name in missing_plugins(document.engine, entries, document.others):
         if name in effective.enabled.names:
-            message = f"{name} is not in Berth's scheduler yet, so what is written here does nothing"
+            message = f"{name} is not in Berth's scheduler yet, so this has no effect"
             yield Match(entries[name], message, "engine: KubeScheduler, which has it; or remove this entry")
 
 
 @check("NotInThisImage", Severity.ERROR, refused=True)
 def not_in_this_image(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin is enabled that only a PluginConfig declares, but the profile names no image that has it: upstream's
-    kube-scheduler ends as soon as it starts.
+    """Only a PluginConfig declares an enabled plugin, and the profile names no image that has it: upstream's
+    kube-scheduler exits at its start.
 
     Name an image with the plugin in spec.scheduler.image, or leave the plugin out.
     """
@@ -121,9 +122,9 @@ def not_in_this_image(profile: ProfileInput) -> Iterator[Match]:
 
 @check("NotInKubeScheduler", Severity.ERROR, refused=True)
 def not_in_kube_scheduler(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin is enabled that is a class in Python: kube-scheduler ends as soon as it starts.
+    """The document enables a plugin that is a Python class: kube-scheduler exits at its start.
 
-    Let Berth's scheduler run the document, or leave the plugin out.
+    Run the document with Berth's scheduler, or leave the plugin out.
     """
     document, entries = profile.document, _first_entries(profile)
     for name in python_only_plugins(document.engine, entries, document.others):
@@ -145,7 +146,7 @@ def _first_entries(profile: ProfileInput) -> dict[str, str]:
 
 @check("GateOff", Severity.WARNING)
 def gate_off(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin is enabled whose feature gate is off, so it runs and does nothing.
+    """A plugin is enabled, but its feature gate is off, so it has no effect.
 
     Turn the feature gate on, or do not name the plugin.
     """
@@ -166,9 +167,9 @@ def gate_off(profile: ProfileInput) -> Iterator[Match]:
 
 @check("BatchingDisabledByPlugin", Severity.NOTE)
 def batching_disabled_by_plugin(effective: EffectiveInput) -> Iterator[Match]:
-    """Equal pods could be decided together, but a plugin without a signature prevents it.
+    """kube-scheduler could decide on equal pods together, but a plugin without a signature prevents it.
 
-    Give the plugin a signature if its verdict depends on the pod's fields alone.
+    Give the plugin a signature if its result depends only on the pod's fields.
     """
     document = effective.document
     if not document.target.enabled("OpportunisticBatching"):
@@ -183,5 +184,5 @@ def batching_disabled_by_plugin(effective: EffectiveInput) -> Iterator[Match]:
             has_signature = declaration is not None and "signature" in declaration.hooks
         if not has_signature:
             point = next(point for point in _SIGNED_POINTS if effective.runs(name, point))
-            message = f"{name} has no signature, so every pod of this profile is decided by itself"
+            message = f"{name} has no signature, so every pod of this profile is decided separately"
             yield Match(effective.profile.path_of_entry(name, point), message, f"a signature in {name}")

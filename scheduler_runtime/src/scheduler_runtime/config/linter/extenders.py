@@ -31,26 +31,24 @@ def _match_address(extender: Extender) -> re.Match[str] | None:
 
 @check("ExtenderUnverifiedTLS", Severity.WARNING)
 def extender_unverified_tls(document: DocumentInput) -> Iterator[Match]:
-    """An extender is called over TLS without looking at its certificate; enableHTTPS without a CA does that too.
+    """An extender is called over TLS without checking its certificate; enableHTTPS without a CA has this effect too.
 
-    Give tlsConfig the caData or caFile that signed the extender's certificate.
+    Set in tlsConfig the caData or caFile of the CA that signed the extender's certificate.
     """
     for path, extender in _extenders(document):
         tls = extender.tls_config
         has_ca = tls is not None and bool(tls.ca_data or tls.ca_file)
         if tls is not None and tls.insecure:
-            message = f"insecure: the certificate is not verified; whoever answers at {extender.url_prefix} is trusted"
+            message = f"insecure: the certificate is not verified; any server at {extender.url_prefix} is trusted"
             yield Match(f"{path}.tlsConfig.insecure", message, "tlsConfig: {insecure: false, caData: …}")
         elif extender.enable_https and not has_ca:
-            message = (
-                f"without a CA the certificate is not verified; whoever answers at {extender.url_prefix} is trusted"
-            )
+            message = f"without a CA the certificate is not verified; any server at {extender.url_prefix} is trusted"
             yield Match(f"{path}.enableHTTPS", message, "tlsConfig: {caData: …}")
 
 
 @check("ExtenderHalfKeyPair", Severity.ERROR)
 def extender_half_key_pair(document: DocumentInput) -> Iterator[Match]:
-    """An extender is given a certificate without its key, or a key without its certificate; neither is used.
+    """An extender has a certificate without its key, or a key without its certificate; neither is used.
 
     Give both certData and keyData, or both files.
     """
@@ -62,13 +60,13 @@ def extender_half_key_pair(document: DocumentInput) -> Iterator[Match]:
         if certificate is not key:
             here, missing = ("a certificate", "key") if certificate else ("a key", "certificate")
             source = "Data" if tls.cert_data or tls.key_data else "File"
-            message = f"{here} without its {missing} is passed over; the scheduler presents no certificate"
+            message = f"{here} without its {missing} is ignored; the scheduler presents no certificate"
             yield Match(f"{path}.tlsConfig", message, f"tlsConfig: {{{'key' if certificate else 'cert'}{source}: …}}")
 
 
 @check("ExtenderPlainHTTP", Severity.WARNING)
 def extender_plain_http(document: DocumentInput) -> Iterator[Match]:
-    """enableHTTPS is set but the address begins with http://, and the address decides: nothing is encrypted.
+    """enableHTTPS is set but the address begins with http://, which has priority: nothing is encrypted.
 
     Write the address with https://.
     """
@@ -82,7 +80,7 @@ def extender_plain_http(document: DocumentInput) -> Iterator[Match]:
 
 @check("ExtenderBadURL", Severity.ERROR)
 def extender_bad_url(document: DocumentInput) -> Iterator[Match]:
-    """An extender's address is no absolute http or https URL, so every call to it fails.
+    """An extender's address is not an absolute http or https URL, so every call to it fails.
 
     Write the whole address, such as https://extender.kube-system.svc/scheduler.
     """
@@ -113,21 +111,21 @@ def extender_without_verb(document: DocumentInput) -> Iterator[Match]:
 
 @check("ExtenderNoTimeout", Severity.ERROR)
 def extender_no_timeout(document: DocumentInput) -> Iterator[Match]:
-    """An extender's timeout is negative, which means none: one call that hangs stops all scheduling.
+    """An extender's timeout is negative, which means no limit: one call that hangs stops all scheduling.
 
     Leave httpTimeout out for five seconds, or give it a positive duration.
     """
     for path, extender in _extenders(document):
         if Duration(extender.http_timeout).seconds < 0:
-            message = f"{extender.http_timeout} means that a call may take for ever, and pods are decided one by one"
+            message = f"{extender.http_timeout} means no limit for a call, and pods are decided one by one"
             yield Match(f"{path}.httpTimeout", message, "httpTimeout: 5s")
 
 
 @check("ExtenderNotIgnorable", Severity.WARNING)
 def extender_not_ignorable(document: DocumentInput) -> Iterator[Match]:
-    """Every pod of every profile has to pass an extender that is not ignorable: while it is down, none is placed.
+    """Every pod of every profile needs an extender that is not ignorable: while it is down, no pod is placed.
 
-    Set ignorable, or name the managedResources that make a pod its business.
+    Set ignorable, or list in managedResources the resources of the pods that need it.
     """
     for path, extender in _extenders(document):
         if _stops_everything(extender) and not _schedules_itself(document, extender):
@@ -137,7 +135,7 @@ def extender_not_ignorable(document: DocumentInput) -> Iterator[Match]:
 
 @check("ExtenderSchedulesItself", Severity.ERROR)
 def extender_schedules_itself(document: DocumentInput) -> Iterator[Match]:
-    """The default scheduler cannot place a pod without an extender that itself runs as pods of the cluster: once it is
+    """The default scheduler cannot place any pod without an extender that itself runs in pods of the cluster: if it is
     down, nothing can start it again.
 
     Set ignorable, name managedResources, or run the extender beside the scheduler in its own pod.

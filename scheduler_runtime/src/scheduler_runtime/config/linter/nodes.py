@@ -80,7 +80,7 @@ def _required(effective: EffectiveInput) -> tuple[NodeSelectorTerm, ...] | None:
 
 @check("NodesContradictAffinity", Severity.ERROR)
 def nodes_contradict_affinity(effective: EffectiveInput) -> Iterator[Match]:
-    """The conditions of a profile on its nodes contradict each other: no node can meet them, so no pod is placed.
+    """A profile's conditions on its nodes contradict each other: no node can match, so no pod is placed.
 
     Make the conditions of `nodes` and of addedAffinity agree on at least one node.
     """
@@ -104,10 +104,10 @@ def describe_term(term: NodeSelectorTerm) -> str:
 
 @check("NodesIgnoredBySpread", Severity.NOTE)
 def nodes_ignored_by_spread(effective: EffectiveInput) -> Iterator[Match]:
-    """Spread constraints count zones and nodes that the profile keeps away from, because they know nothing of it: a pod
-    with DoNotSchedule may wait for ever for a node it is not allowed.
+    """Spread constraints also count zones and nodes that the profile excludes: a pod with DoNotSchedule may wait
+    without end for a node that it may not use.
 
-    Give pods with hard constraints a nodeSelector for the profile's nodes; constraints do look at that.
+    Give pods with hard constraints a nodeSelector for the profile's nodes; constraints respect it.
     """
     terms = _required(effective)
     if terms and any(can_match(term) for term in terms) and effective.runs("PodTopologySpread", "filter"):
@@ -121,9 +121,9 @@ def nodes_ignored_by_spread(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("DeprecatedField", Severity.WARNING)
 def deprecated_label(effective: EffectiveInput) -> Iterator[Match]:
-    """A value or a node label is used that Kubernetes has deprecated: new nodes need not have it.
+    """The document uses a value or a node label that Kubernetes has deprecated: new nodes need not have it.
 
-    Use what replaces it; the finding says what that is.
+    Use the replacement; the finding names it.
     """
     for plugin in ("NodeAffinity", "PodTopologySpread"):
         if plugin in effective.running.names:

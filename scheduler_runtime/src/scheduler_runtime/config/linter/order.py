@@ -12,9 +12,9 @@ from scheduler_runtime.config.linter.suggested_fixes import disabling, either, e
 
 @check("TwoQueueSorts", Severity.ERROR, refused=True)
 def two_queue_sorts(profile: ProfileInput) -> Iterator[Match]:
-    """More than one plugin sorts the queue; kube-scheduler does not start, because a queue has one order.
+    """More than one plugin sorts the queue; kube-scheduler does not start, because the queue has only one order.
 
-    Disable the sorter that is not meant, which is PrioritySort when another one was added.
+    Disable one of them, which is PrioritySort if you added another.
     """
     sorters = profile.plugins_at("queueSort")
     if len(sorters) > 1:
@@ -27,9 +27,9 @@ def two_queue_sorts(profile: ProfileInput) -> Iterator[Match]:
 
 @check("NoBind", Severity.ERROR, refused=True)
 def no_bind(profile: ProfileInput) -> Iterator[Match]:
-    """No plugin is left that binds; kube-scheduler does not start, not even with an extender that binds.
+    """No bind plugin is left; kube-scheduler does not start, not even with an extender that binds.
 
-    Enable DefaultBinder, or the plugin that is to bind.
+    Enable DefaultBinder, or another plugin that binds.
     """
     if not profile.plugins_at("bind"):
         message = "no plugin binds, so no pod could ever get its node"
@@ -38,7 +38,7 @@ def no_bind(profile: ProfileInput) -> Iterator[Match]:
 
 @check("QueueSortMismatch", Severity.ERROR, refused=True)
 def queue_sort_mismatch(document: DocumentInput) -> Iterator[Match]:
-    """Two profiles sort differently; kube-scheduler does not start, because all its profiles share one queue.
+    """Two profiles sort the queue differently; kube-scheduler does not start, because all its profiles share one queue.
 
     Enable the same queueSort plugin with the same arguments in every profile, or run two schedulers.
     """
@@ -68,9 +68,9 @@ def _sorting(profile: ProfileInput) -> tuple[tuple[str, ...], list[Mapping[str, 
 
 @check("BinderNeverReached", Severity.ERROR)
 def binder_never_reached(effective: EffectiveInput) -> Iterator[Match]:
-    """A bind plugin stands behind DefaultBinder, which binds every pod, so it never gets one.
+    """A bind plugin comes after DefaultBinder, which binds every pod, so it is never called.
 
-    Disable DefaultBinder at bind, or name it there again after the other plugin.
+    Disable DefaultBinder at bind, or name it again there after the other plugin.
     """
     binders = list(effective.at("bind"))
     if "DefaultBinder" not in binders:
@@ -78,6 +78,6 @@ def binder_never_reached(effective: EffectiveInput) -> Iterator[Match]:
     for name in binders[binders.index("DefaultBinder") + 1 :]:
         yield Match(
             effective.profile.path_of_entry(name, "bind"),
-            f"{name} comes after DefaultBinder, which binds every pod and leaves none over",
+            f"{name} comes after DefaultBinder, which binds every pod",
             either(disabling(effective.profile, "DefaultBinder", ("bind",))),
         )

@@ -45,7 +45,7 @@ def _broken(effective: EffectiveInput, pairs: tuple[PointPair, ...]) -> Iterator
 
 @check("FilterWithoutPreFilter", Severity.ERROR)
 def filter_without_pre_filter(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin filters without its preFilter, whose results it reads; it fails, and every pod with it.
+    """A plugin filters without its preFilter, whose results it needs; it fails for every pod.
 
     Enable or disable the plugin at both points.
     """
@@ -54,7 +54,7 @@ def filter_without_pre_filter(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("ScoreWithoutPreScore", Severity.ERROR)
 def score_without_pre_score(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin scores without the point that prepares it, and fails wherever a pod has a choice of nodes.
+    """A plugin scores without its preScore or preFilter, and fails for every pod that fits more than one node.
 
     Enable or disable the plugin at both points.
     """
@@ -63,7 +63,7 @@ def score_without_pre_score(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("ReserveWithoutFilter", Severity.ERROR)
 def reserve_without_filter(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin reserves volumes or claims that its filter has not chosen.
+    """A plugin reserves volumes or claims that its filter did not choose.
 
     Run the plugin at preFilter, filter, reserve and preBind, or at none of them.
     """
@@ -72,7 +72,7 @@ def reserve_without_filter(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("PreBindWithoutReserve", Severity.ERROR)
 def pre_bind_without_reserve(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin binds volumes or claims that it has not reserved.
+    """A plugin binds volumes or claims that it did not reserve.
 
     Run the plugin at preFilter, filter, reserve and preBind, or at none of them.
     """
@@ -81,7 +81,7 @@ def pre_bind_without_reserve(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("FilterWithoutPreBind", Severity.ERROR)
 def filter_without_pre_bind(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin chooses volumes or claims for a pod's node, and nothing ever writes that choice down.
+    """A plugin chooses volumes or claims for a pod's node, but never writes its choice to the API server.
 
     Run the plugin at preFilter, filter, reserve and preBind, or at none of them.
     """
@@ -90,7 +90,7 @@ def filter_without_pre_bind(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("PreFilterWithoutFilter", Severity.WARNING)
 def pre_filter_without_filter(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin prepares at preFilter what only its filter would use: nodes are not filtered by it.
+    """A plugin runs at preFilter only for its filter, which is off: it does not filter nodes.
 
     Disable the plugin at preFilter too, or enable it at filter.
     """
@@ -107,7 +107,7 @@ def pre_filter_without_filter(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("PreScoreWithoutScore", Severity.NOTE)
 def pre_score_without_score(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin counts pods on every node at preScore, for a score that is off: time spent for nothing.
+    """A plugin counts pods on every node at preScore, for a score that is off: this only costs time.
 
     Disable the plugin at preScore too, or enable it at score.
     """
@@ -124,7 +124,7 @@ def pre_score_without_score(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("HalfGang", Severity.WARNING)
 def half_gang(effective: EffectiveInput) -> Iterator[Match]:
-    """GangScheduling runs at one of preEnqueue and permit; the one collects a gang, the other holds it together.
+    """GangScheduling runs at only one of preEnqueue and permit; one collects a gang, the other keeps it together.
 
     Enable GangScheduling at multiPoint, or nowhere.
     """
@@ -132,7 +132,9 @@ def half_gang(effective: EffectiveInput) -> Iterator[Match]:
     running = [point for point in halves if effective.runs(name, point)]
     if len(running) == 1 and not profile.is_gated_off(name):
         missing = halves[1 - halves.index(running[0])]
-        effect = "pods of a gang are bound one by one" if missing == "permit" else "gangs start before they are whole"
+        effect = (
+            "pods of a gang are bound one by one" if missing == "permit" else "gangs start before they are complete"
+        )
         yield Match(
             profile.path_of_removal(name, missing),
             f"{name} runs at {running[0]} but not at {missing}: {effect}",

@@ -13,7 +13,7 @@ from scheduler_runtime.config.linter.inputs import EffectiveInput
 
 _NO_POD = "every pod ends with an error and none is scheduled"
 _NO_CHOICE = "every pod that has more than one node to choose from ends with an error"
-_UNBOUND = "volumes that wait for their first pod are never bound, and the pod hangs on its node"
+_UNBOUND = "volumes that wait for their first pod are never bound, and the pod is stuck on its node"
 _UNALLOCATED = "resource claims are never allocated, and pods that have some cannot start"
 _STATEFUL_FILTERS = (
     "NodePorts NodeResourcesFit VolumeRestrictions VolumeBinding PodTopologySpread InterPodAffinity "
@@ -49,7 +49,7 @@ RESERVE_WITHOUT_FILTER = (
 )
 PRE_BIND_WITHOUT_RESERVE = (
     PointPair(
-        "VolumeBinding", "preBind", "reserve", "it takes every pod's volumes for unbound, so no pod is ever bound"
+        "VolumeBinding", "preBind", "reserve", "it treats every pod's volumes as unbound, so no pod is ever bound"
     ),
     PointPair(
         "DynamicResources", "preBind", "reserve", "pods with a claim that is not allocated yet end with an error"

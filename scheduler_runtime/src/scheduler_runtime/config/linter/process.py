@@ -26,7 +26,7 @@ _MEDIA_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "appl
 
 @check("SharedLeaseName", Severity.WARNING)
 def shared_lease_name(document: DocumentInput) -> Iterator[Match]:
-    """A second scheduler asks for the Lease of the cluster's own kube-scheduler, so only one of the two runs.
+    """A second scheduler uses the Lease of the cluster's own kube-scheduler, so only one of the two runs.
 
     Give leaderElection a resourceName of its own.
     """
@@ -40,14 +40,14 @@ def shared_lease_name(document: DocumentInput) -> Iterator[Match]:
         yield Match(
             "leaderElection.resourceName",
             f"{names[0]} and the cluster's kube-scheduler would both want the Lease kube-system/kube-scheduler; "
-            "whichever comes second waits for ever",
+            "the one that starts second never leads",
             f"leaderElection: {{resourceName: {quoted}}}",
         )
 
 
 @check("RenewDeadlineTooShort", Severity.ERROR)
 def renew_deadline_too_short(document: DocumentInput) -> Iterator[Match]:
-    """renewDeadline is not longer than 1.2 times retryPeriod, so kube-scheduler ends as soon as it starts.
+    """renewDeadline is not longer than 1.2 times retryPeriod, so kube-scheduler exits at its start.
 
     Make renewDeadline at least 1.3 times retryPeriod.
     """
@@ -78,7 +78,7 @@ def deprecated_lock(document: DocumentInput) -> Iterator[Match]:
 
 @check("TinyQPS", Severity.WARNING)
 def tiny_qps(document: DocumentInput) -> Iterator[Match]:
-    """The scheduler may send so few requests a second that it cannot bind pods as fast as they come.
+    """The scheduler may send so few requests per second that it binds pods more slowly than they arrive.
 
     Raise clientConnection.qps and burst, or set qps to -1 for no limit.
     """
@@ -93,7 +93,7 @@ def tiny_qps(document: DocumentInput) -> Iterator[Match]:
 
 @check("PercentageTooLow", Severity.WARNING)
 def percentage_too_low(document: DocumentInput) -> Iterator[Match]:
-    """So few nodes are looked at that the best ones are hardly ever among them, nor enough to spread replicas over.
+    """kube-scheduler evaluates so few nodes that the best ones are rarely among them, and replicas are hardly spread.
 
     Leave percentageOfNodesToScore out, or set it to 10 or more.
     """
@@ -121,9 +121,9 @@ def _feasible_nodes(percentage: int) -> int:
 
 @check("ZeroMeansDefault", Severity.WARNING)
 def zero_means_default(document: DocumentInput) -> Iterator[Match]:
-    """A 0 is written where kube-scheduler reads it as its default, which is neither none nor unlimited.
+    """A 0 is written where kube-scheduler replaces it by its default; it means neither zero nor unlimited.
 
-    Leave the field out, or write the value that is meant.
+    Leave the field out, or write the value that you want.
     """
     connection = document.fields.client_connection
     if connection.qps == 0:
@@ -134,7 +134,7 @@ def zero_means_default(document: DocumentInput) -> Iterator[Match]:
 
 @check("UnknownContentType", Severity.ERROR)
 def unknown_content_type(document: DocumentInput) -> Iterator[Match]:
-    """The scheduler is to use a media type that no Kubernetes client knows, so its requests fail.
+    """The scheduler uses a media type that no Kubernetes client supports, so its requests fail.
 
     Leave contentType out, or write application/json.
     """

@@ -33,9 +33,9 @@ _MANY = len(LOST) // 2
 
 @check("FilterRemoved", Severity.WARNING)
 def filter_removed(effective: EffectiveInput) -> Iterator[Match]:
-    """A default filter does not run, so what pods ask of it is silently not kept.
+    """A default filter does not run, so what pods require from it is silently ignored.
 
-    Leave the filter on, or enable a plugin that does its work.
+    Leave the filter on, or enable a plugin that replaces it.
     """
     if not effective.at("filter") or _may_be_replaced(effective, "filter"):
         return
@@ -57,50 +57,50 @@ def filter_removed(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("NoFilterLeft", Severity.WARNING)
 def no_filter_runs(effective: EffectiveInput) -> Iterator[Match]:
-    """No plugin filters, so every pod fits every node, full and cordoned ones included.
+    """No plugin filters, so every pod fits every node, even full and cordoned ones.
 
     Leave at least NodeResourcesFit, TaintToleration, NodeAffinity and NodeUnschedulable at filter.
     """
     if not effective.at("filter") and not effective.at("preFilter"):
         yield Match(
             effective.profile.path_of_removal("NodeResourcesFit", "filter"),
-            "nothing filters: pods go to nodes that are full, tainted, cordoned or not theirs",
+            "no plugin filters: pods go to nodes that are full, tainted, cordoned or excluded by affinity",
             either(enabling_all(effective.profile, _INDISPENSABLE, ("filter",))),
         )
 
 
 @check("NoScoreLeft", Severity.NOTE)
 def no_score_runs(effective: EffectiveInput) -> Iterator[Match]:
-    """No plugin scores, so a pod gets the first node found that it fits, whichever that is.
+    """No plugin scores, so a pod gets the first node on which it fits.
 
-    Leave it when speed is what matters; otherwise enable a plugin at score.
+    Keep it if speed is the goal; otherwise enable a plugin at score.
     """
     if not effective.at("score"):
         yield Match(
             effective.profile.path_of_removal("NodeResourcesFit", "score"),
-            "nothing scores: the search ends at the first node that fits",
+            "no plugin scores: the search ends at the first node that fits",
             either(enabling(effective.profile, "NodeResourcesFit", ("score",))),
         )
 
 
 @check("PreemptionRemoved", Severity.NOTE)
 def preemption_removed(effective: EffectiveInput) -> Iterator[Match]:
-    """Nothing preempts, so a pod of high priority waits for room like any other.
+    """No plugin preempts, so a pod of high priority waits for room like any other.
 
-    Enable DefaultPreemption at postFilter if priorities are to make room.
+    Enable DefaultPreemption at postFilter if pods of high priority should preempt others.
     """
     removed = effective.disables("DefaultPreemption", "postFilter")
     if removed and not _may_be_replaced(effective, "postFilter"):
         yield Match(
             effective.profile.path_of_removal("DefaultPreemption", "postFilter"),
-            "DefaultPreemption does not run at postFilter: priorities order the queue and nothing more",
+            "DefaultPreemption does not run at postFilter: priorities only order the queue",
             either(enabling(effective.profile, "DefaultPreemption", ("preEnqueue", "postFilter"))),
         )
 
 
 @check("PreemptionNotAwaited", Severity.WARNING)
 def preemption_not_awaited(effective: EffectiveInput) -> Iterator[Match]:
-    """DefaultPreemption preempts but does not hold the pod back until its victims are gone.
+    """DefaultPreemption preempts, but the pod does not wait until its victims are gone.
 
     Leave DefaultPreemption on at preEnqueue.
     """
@@ -115,7 +115,7 @@ def preemption_not_awaited(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("ClaimsNotReleased", Severity.WARNING)
 def claims_not_released(effective: EffectiveInput) -> Iterator[Match]:
-    """DynamicResources allocates claims but gives none back, so a pod can wait for ever with its devices in hand.
+    """DynamicResources allocates claims but never releases them, so a pod can wait without end while it holds devices.
 
     Leave DynamicResources on at postFilter.
     """
@@ -130,7 +130,7 @@ def claims_not_released(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("GatesIgnored", Severity.ERROR)
 def gates_ignored(effective: EffectiveInput) -> Iterator[Match]:
-    """SchedulingGates does not run, so gated pods are tried again and again, and the API server refuses each bind.
+    """SchedulingGates does not run, so gated pods are tried again and again, and the API server refuses each binding.
 
     Leave SchedulingGates on at preEnqueue.
     """
@@ -144,9 +144,9 @@ def gates_ignored(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("DefaultSpreadDisabled", Severity.NOTE)
 def default_spread_disabled(effective: EffectiveInput) -> Iterator[Match]:
-    """Pods without constraints of their own are no longer spread over nodes and zones.
+    """Pods without spread constraints of their own are no longer spread over nodes and zones.
 
-    Set defaultingType to System, or list default constraints, if replicas are to be spread.
+    Set defaultingType to System, or list default constraints, to spread replicas.
     """
     if not effective.at("score"):
         return

@@ -193,9 +193,9 @@ def _candidates(scorers: Scorers) -> tuple[tuple[Load, tuple[Node, ...], tuple[N
 
 @check("StrategyOutvoted", Severity.WARNING)
 def strategy_outvoted(effective: EffectiveInput) -> Iterator[Match]:
-    """A strategy says that pods go to fuller nodes, but the other scorers weigh more and send them to emptier ones.
+    """A strategy prefers fuller nodes, but the other scorers have more weight and prefer emptier ones.
 
-    Raise the weight of NodeResourcesFit to the one in the finding, or disable what outvotes it.
+    Raise the weight of NodeResourcesFit to the one in the finding, or disable the plugins that outvote it.
     """
     scoring, spread, scorers = effective.at("score"), effective.args(_SPREAD), _scorers(effective)
     by_default = isinstance(spread, PodTopologySpreadArgs) and spread.defaulting_type == "System"

@@ -13,9 +13,9 @@ from scheduler_runtime.config.merging import WEIGHED
 
 @check("WeightReset", Severity.WARNING)
 def weight_reset(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin that scores by default with weight 2 or 3 is named without a weight, and counts 1 from then on.
+    """A plugin with a default score weight of 2 or 3 is named without a weight, and then counts 1.
 
-    Write the default weight beside the name, or the weight that is meant.
+    Write the default weight, or another one, next to the name.
     """
     for path, plugin in _without_weight(profile):
         weight = profile.default_plugins.get(plugin, 0)
@@ -34,9 +34,9 @@ def _without_weight(profile: ProfileInput) -> Iterator[tuple[str, str]]:
 
 @check("WeightZero", Severity.WARNING)
 def weight_zero(profile: ProfileInput) -> Iterator[Match]:
-    """A plugin is given the weight 0, which kube-scheduler reads as 1: it scores all the same.
+    """A plugin has the weight 0, which kube-scheduler reads as 1, so it still scores.
 
-    Disable the plugin at score to silence it, or leave the weight out.
+    Disable the plugin at score, or leave the weight out.
     """
     for place in (*WEIGHED, "multiPoint"):
         for path, plugin in profile.entries(place):
@@ -49,7 +49,7 @@ def weight_zero(profile: ProfileInput) -> Iterator[Match]:
             if plugin.weight == 0 and points and not as_by_default:
                 yield Match(
                     f"{path}.weight",
-                    f"0 does not silence {plugin.name}: it counts 1, as if no weight were written",
+                    f"0 does not disable {plugin.name}: it counts 1, as if no weight were written",
                     either(disabling(profile, plugin.name, points)) or f"{{name: {plugin.name}}}",
                 )
 
@@ -65,9 +65,9 @@ def _decides(place: str, profile: ProfileInput, plugin: str, point: str) -> bool
 
 @check("ScoreWithoutWeight", Severity.NOTE)
 def score_without_weight(effective: EffectiveInput) -> Iterator[Match]:
-    """A plugin that is no default starts to score without a weight, so it counts 1 beside all the others.
+    """A plugin that is not a default scores without a weight, so it counts only 1 among all the others.
 
-    Write a weight that says how much it is to count.
+    Write the weight that it should have.
     """
     scoring = effective.at("score")
     total = sum(plugin.weight for plugin in scoring.values())
@@ -79,7 +79,7 @@ def score_without_weight(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("WeightIgnored", Severity.WARNING)
 def weight_ignored(profile: ProfileInput) -> Iterator[Match]:
-    """A weight is written where nothing is weighed: at a point that does not score, or at something disabled.
+    """A weight is written where it has no effect: at a point that does not score, or for a disabled plugin.
 
     Move the weight to the plugin's entry at score, or leave it out.
     """
@@ -94,15 +94,15 @@ def weight_ignored(profile: ProfileInput) -> Iterator[Match]:
         for path, plugin in profile.entries(point):
             points = set(profile.points_of(plugin.name)) if point == "multiPoint" else {point}
             if plugin.weight and points and not points & set(WEIGHED):
-                message = f"{plugin.name} does not score here; its weight of {plugin.weight} counts for nothing"
+                message = f"{plugin.name} does not score here; its weight of {plugin.weight} has no effect"
                 yield Match(f"{path}.weight", message, f"{{name: {plugin.name}}}")
 
 
 @check("ConfiguredTwice", Severity.WARNING)
 def weight_configured_twice(profile: ProfileInput) -> Iterator[Match]:
-    """One setting is written in two places, and one of them is silently passed over.
+    """One setting is written in two places, and one of them is silently ignored.
 
-    Keep the one that is meant.
+    Keep only the one that you want.
     """
     at_score = {plugin.name: plugin.weight or 1 for _, plugin in profile.entries("score")}
     for path, plugin in profile.entries("multiPoint"):
@@ -121,7 +121,7 @@ def percentage_configured_twice(document: DocumentInput) -> Iterator[Match]:
     shared = document.fields.percentage_of_nodes_to_score
     if shared and all(percentage is not None and percentage != shared for percentage in own):
         percentages = ", ".join(map(str, own))
-        message = f"{shared} is passed over, because every profile has a percentage of its own: {percentages}"
+        message = f"{shared} is ignored, because every profile has a percentage of its own: {percentages}"
         yield Match("percentageOfNodesToScore", message, "remove this line")
 
 
@@ -140,14 +140,14 @@ def resource_configured_twice(effective: EffectiveInput) -> Iterator[Match]:
 
 @check("NegativeWeight", Severity.ERROR)
 def negative_weight(effective: EffectiveInput) -> Iterator[Match]:
-    """A weight is negative, so what the plugin or the term likes best is avoided most.
+    """A weight is negative, so the nodes that the plugin or the term prefers most are avoided most.
 
     Write a weight of 1 or more.
     """
     for point in WEIGHED:
         for name, plugin in effective.at(point).items():
             if plugin.weight < 0:
-                message = f"{name} counts {plugin.weight}: the node it likes best loses most"
+                message = f"{name} counts {plugin.weight}: the node with its best score loses most"
                 path = effective.profile.path_of_entry(name, point)
                 yield Match(f"{path}.weight", message, f"{{name: {name}, weight: 1}}")
 
