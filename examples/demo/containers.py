@@ -11,7 +11,7 @@ def provide(cluster: Cluster, image: str) -> None:
     """Build ``image`` for the Python of the cluster's base image, and load it into the nodes."""
     base = kind.base_image(cluster)
     version = re.search(r"python:(\d+\.\d+)", base)
-    assert version, f"the base image {base} does not say which Python it has"  # noqa: S101  ours, not the user's
+    assert version, f"no Python version in the name of the base image {base}"  # noqa: S101 - devcluster's mistake, not the user's
     subprocess.run(
         ["make", "wheels", f"IMAGE_PYTHON={version[1]}"], cwd=ROOT, check=True, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""What a user installs by hand, in the same order: the kinds, the chart, a profile, pods that name it."""
+"""The installation that a user does by hand, in the same order: the kinds, the chart, a profile, pods that name it."""
 
 import sys
 from pathlib import Path
@@ -15,9 +15,9 @@ def install_operator(kubectl: Kubectl, image: str, *values: str) -> None:
     repository, _, tag = image.rpartition(":")
     kubectl("apply", "--server-side", "--filename", ROOT / "crds")
     kubectl("wait", "--for=condition=Established", "--timeout=30s", "--filename", ROOT / "crds")
-    chosen = ",".join([f"image.repository={repository}", f"image.tag={tag}", *values])
+    settings = ",".join([f"image.repository={repository}", f"image.tag={tag}", *values])
     chart = ("upgrade", "--install", "berth", ROOT / "helm/berth", "--namespace", NAMESPACE, "--create-namespace")
-    kubectl.program(helm(), *chart, "--set", chosen)
+    kubectl.program(helm(), *chart, "--set", settings)
 
 
 def apply_profile_and_pods(kubectl: Kubectl, pod_image: str) -> None:
@@ -27,22 +27,22 @@ def apply_profile_and_pods(kubectl: Kubectl, pod_image: str) -> None:
     kubectl("apply", "--filename=-", text=pods)
 
 
-def in_the_way(kubectl: Kubectl) -> list[str]:
-    """What is in the cluster already that the demonstration would make, and then remove."""
+def existing_objects(kubectl: Kubectl) -> list[str]:
+    """Return what is in the cluster already that the demonstration would create, and then remove."""
     own = (
         ("crd", "schedulerprofiles.berth.dev"),
         ("namespace", NAMESPACE),
         ("deployment", "packed", "--namespace=default"),
     )
-    found = [kubectl("get", *each, "--ignore-not-found", "--output=name").strip() for each in own]
-    return [name for name in found if name]
+    names = [kubectl("get", *resource, "--ignore-not-found", "--output=name").strip() for resource in own]
+    return [name for name in names if name]
 
 
 def remove(kubectl: Kubectl) -> None:
-    """Take everything the demonstration installed out of a cluster that stays.
+    """Remove everything the demonstration installed from a cluster that stays.
 
-    The CRDs go last: what was made for a profile follows it by garbage collection, which may need
-    most of a minute to hear of a new kind, and never looks again when the kind is gone before.
+    The CRDs go last: garbage collection deletes what the operator made for a profile. It may take most of a minute to
+    learn of a new kind, and never deletes those objects if the kind is deleted before.
     """
     for file in ("pods.yaml", "profile.yaml"):
         kubectl("delete", "--ignore-not-found", "--filename", HERE / file)
@@ -55,5 +55,5 @@ def remove(kubectl: Kubectl) -> None:
 
 
 def helm() -> Path:
-    """The helm beside this Python."""
+    """Return the helm beside this Python."""
     return Path(sys.executable).parent / "helm"

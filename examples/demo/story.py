@@ -1,4 +1,4 @@
-"""Watching the pods of the demonstration until they are placed, and showing by whom."""
+"""Watch the pods of the demonstration until they are placed, and show which scheduler placed them."""
 
 import time
 from collections import Counter
@@ -12,19 +12,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from examples.demo.clusters import DemoCluster
 from examples.demo.kubectl import Kubectl
-from examples.demo.places import Place
 
 PROFILE = "bin-packing"
 PODS = 6
 READY_SECONDS = 20
-UNSEEN = "the operator has not seen it yet"
+NOT_RECONCILED = "the operator has not seen it yet"
 WAITED = "Waited: since a pod was made; the first ones before their scheduler was."
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pod: where it is, and which scheduler says it put it there."""
+    """One pod: its node, and the scheduler whose event says that it bound the pod."""
 
     pod: str
     phase: str
@@ -34,18 +34,18 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DemoState:
     """Everything the demonstration shows at one moment."""
 
     profiles: dict[str, str]  # each profile's Ready condition, in words
     rows: list[Row]
     leader: str  # the pod that holds the profile's Lease
-    service_account: str  # whose permissions that pod has
-    stalled: str = ""  # why the profile does not get on by itself, as the operator says it
+    service_account: str  # the account of that pod, with its permissions
+    stalled: str = ""  # what the author has to change first, in the operator's words
 
     @property
     def is_placed(self) -> bool:
-        """Whether each pod is on a node and the profile's own scheduler is what put it there."""
+        """Return whether each pod is on a node and the profile's own scheduler bound it."""
         bound = [row for row in self.rows if row.node and row.scheduler == PROFILE]
         return len(bound) >= PODS and self.service_account == f"berth-{PROFILE}"
 
@@ -54,32 +54,33 @@ class Scene:
         return self.profiles.get(PROFILE, "").startswith("Ready=True")
 
 
-def look(kubectl: Kubectl) -> Scene:
-    """Read the scene from the cluster."""
+def read_state(kubectl: Kubectl) -> DemoState:
+    """Read the state from the cluster."""
     schedulers = {pod["metadata"]["name"]: pod for pod in kubectl.items("pods", "--namespace=berth-system")}
     leases = kubectl.items("leases", "--namespace=berth-system", f"--field-selector=metadata.name=berth-{PROFILE}")
     holder = "".join(lease.get("spec", {}).get("holderIdentity") or "" for lease in leases)
     leader = holder.partition("_")[0]
     account = schedulers.get(leader, {}).get("spec", {}).get("serviceAccountName", "")
-    found = {each["metadata"]["name"]: each for each in kubectl.items("schedulerprofiles")}
-    profiles = {name: readiness(each) for name, each in found.items()}
-    return Scene(profiles, rows(kubectl), leader, account, stalled(found.get(PROFILE, {})))
+    profiles = {profile["metadata"]["name"]: profile for profile in kubectl.items("schedulerprofiles")}
+    conditions_by_name = {name: ready_condition(profile) for name, profile in profiles.items()}
+    return DemoState(conditions_by_name, rows(kubectl), leader, account, stalled_message(profiles.get(PROFILE, {})))
 
 
-def readiness(profile: dict[str, Any]) -> str:
+def ready_condition(profile: dict[str, Any]) -> str:
+    """Return the Ready condition in words."""
     for condition in conditions(profile, "Ready"):
         return f"Ready={condition['status']} ({condition['reason']}): {condition.get('message', '')}"
-    return UNSEEN
+    return NOT_RECONCILED
 
 
-def stalled(profile: dict[str, Any]) -> str:
-    """What has to be changed before the profile gets on; empty while nothing has."""
+def stalled_message(profile: dict[str, Any]) -> str:
+    """Return what its author has to change before the profile can be Ready; empty if nothing."""
     return "".join(condition.get("message", "") for condition in conditions(profile, "Stalled"))
 
 
 def conditions(profile: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    """Those of the ``kind``: one, or none."""
-    return [each for each in profile.get("status", {}).get("conditions", []) if each["type"] == kind]
+    """Return the conditions of this kind: one, or none."""
+    return [condition for condition in profile.get("status", {}).get("conditions", []) if condition["type"] == kind]
 
 
 def rows(kubectl: Kubectl) -> list[Row]:
@@ -99,105 +100,101 @@ def row(pod: dict[str, Any], scheduler: str) -> Row:
     return Row(name, phase, pod["spec"].get("nodeName", ""), scheduler, seconds)
 
 
-def once(kubectl: Kubectl, console: Console, timeout: float) -> int:
-    """Wait until the pods are placed and say by whom; 1, with the reason, when they are not within the time."""
-    scene = watch(kubectl, console, timeout, lambda scene: scene.is_placed)
-    if scene.is_placed:
-        scene = watch(kubectl, console, READY_SECONDS, lambda scene: scene.is_ready)
-        console.print(picture(scene, rows=PODS))
-        console.print(evidence(scene))
+def wait_until_placed(kubectl: Kubectl, console: Console, timeout: float) -> int:
+    """Wait until the pods are placed and print by which scheduler; return 1, with the reason, after ``timeout``."""
+    state = watch(kubectl, console, timeout, lambda state: state.is_placed)
+    if state.is_placed:
+        state = watch(kubectl, console, READY_SECONDS, lambda state: state.is_ready)
+        console.print(picture(state, rows=PODS))
+        console.print(evidence(state))
         return 0
-    console.print(picture(scene, rows=PODS))
+    console.print(picture(state, rows=PODS))
     console.print(f"[red]Not every pod was placed by {PROFILE} within {timeout:.0f} s.[/red]")
     for question in (("pods", "--output=wide"), ("events", "--field-selector=type=Warning,involvedObject.kind=Pod")):
         console.print(kubectl("get", *question, "--all-namespaces"), highlight=False, soft_wrap=True)
     return 1
 
 
-def watch(kubectl: Kubectl, console: Console, seconds: float, is_enough: Callable[[Scene], bool]) -> Scene:
-    """The scene as soon as it ``is_enough``, or as it is after ``seconds``; until then say what it waits for."""
-    end, said = time.monotonic() + seconds, ""
-    while not is_enough(scene := look(kubectl)) and time.monotonic() < end:
-        if said != (said := waits_for(scene)):
-            console.print(f"Waiting for {said}", highlight=False)
+def watch(kubectl: Kubectl, console: Console, seconds: float, is_enough: Callable[[DemoState], bool]) -> DemoState:
+    """Return the state as soon as it ``is_enough``, or after ``seconds``; until then print what has to come next."""
+    end, printed = time.monotonic() + seconds, ""
+    while not is_enough(state := read_state(kubectl)) and time.monotonic() < end:
+        if printed != (printed := next_step(state)):
+            console.print(f"Waiting for {printed}", highlight=False)
         time.sleep(0.5)
-    return scene
+    return state
 
 
-def waits_for(scene: Scene) -> str:
-    """What has to come next, and what is in its way."""
-    return f"{comes_next(scene)}; the profile is stalled: {scene.stalled}" if scene.stalled else comes_next(scene)
+def next_step(state: DemoState) -> str:
+    """Return what has to come next, and what prevents it."""
+    placed = sum(bool(row.node) for row in state.rows)
+    if state.profiles.get(PROFILE, NOT_RECONCILED) == NOT_RECONCILED:
+        step = "the operator to start and to see the profile"
+    elif not state.leader:
+        step = "the profile's scheduler to start and to lead"
+    elif placed < PODS:
+        step = f"the pods: {placed} of {PODS} are on a node"
+    else:
+        step = "both scheduler processes to be ready"
+    return f"{step}; the profile is stalled: {state.stalled}" if state.stalled else step
 
 
-def comes_next(scene: Scene) -> str:
-    """What has to come next."""
-    if scene.profiles.get(PROFILE, UNSEEN) == UNSEEN:
-        return "the operator to start and to see the profile"
-    if not scene.leader:
-        return "the profile's scheduler to start and to lead"
-    placed = sum(bool(each.node) for each in scene.rows)
-    return f"the pods: {placed} of {PODS} are on a node" if placed < PODS else "both scheduler processes to be ready"
-
-
-def live(kubectl: Kubectl, console: Console, place: Place) -> None:
-    """Show how to go on by hand, and below it the scene as it changes, until Ctrl-C."""
-    instructions = Text.from_markup(by_hand(place))
+def show_live(kubectl: Kubectl, console: Console, cluster: DemoCluster) -> None:
+    """Show how to go on by hand, and below it the state as it changes, until Ctrl-C."""
+    instructions = Text.from_markup(instructions_for(cluster))
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as screen:
         while True:
-            scene = look(kubectl)
-            room = console.height - len(instructions.wrap(console, console.width)) - len(scene.profiles) - 9
-            screen.update(Group(instructions, Text(), picture(scene, rows=max(room, 3))), refresh=True)
+            state = read_state(kubectl)
+            room = console.height - len(instructions.wrap(console, console.width)) - len(state.profiles) - 9
+            screen.update(Group(instructions, Text(), picture(state, rows=max(room, 3))), refresh=True)
             time.sleep(1)
 
 
-def picture(scene: Scene, rows: int) -> Group:
-    """The profiles, how many pods are where, and the newest of them."""
-    lines = [Text.assemble((name, "bold"), f"  {state}") for name, state in sorted(scene.profiles.items())]
-    if scene.stalled:
-        lines.append(Text(f"{PROFILE} is stalled: {scene.stalled}", "red"))
-    if PROFILE not in scene.profiles:
+def picture(state: DemoState, rows: int) -> Group:
+    """Return the profiles, the number of pods on each node, and the first of the pods, as lines to print."""
+    lines = [Text.assemble((name, "bold"), f"  {readiness}") for name, readiness in sorted(state.profiles.items())]
+    if state.stalled:
+        lines.append(Text(f"{PROFILE} is stalled: {state.stalled}", "red"))
+    if PROFILE not in state.profiles:
         lines.append(Text(f"{PROFILE} is not there: pods that name it wait until it is"))
-    nodes = Counter(each.node or "no node yet" for each in scene.rows)
+    nodes = Counter(row.node or "no node yet" for row in state.rows)
     summary = ", ".join(
         f"{count} on {node}" if node != "no node yet" else f"{count} waiting" for node, count in nodes.items()
     )
-    return Group(
-        *lines, Text(f"{len(scene.rows)} pods: {summary}"), table(scene.rows[:rows]), *more(scene, rows), Text(WAITED)
-    )
+    rest = [Text(f"… and {len(state.rows) - rows} more")] if len(state.rows) > rows else []
+    return Group(*lines, Text(f"{len(state.rows)} pods: {summary}"), table(state.rows[:rows]), *rest, Text(WAITED))
 
 
-def table(shown: list[Row]) -> Table:
-    drawn = Table(expand=False)
+def table(rows: list[Row]) -> Table:
+    """Return the pods as a table."""
+    pods = Table(expand=False)
     # On a narrow screen the node's name gives way first: the line above the table has it whole.
     for heading, width in (("Pod", 22), ("Phase", 7), ("Node", None), ("Placed by", len(PROFILE)), ("Waited", 6)):
-        drawn.add_column(heading, no_wrap=width is not None, min_width=width, overflow="ellipsis")
-    for each in shown:
-        waited = "" if each.seconds is None else f"{each.seconds:.0f} s"
-        drawn.add_row(each.pod, each.phase, each.node or "-", each.scheduler or "-", waited)
-    return drawn
+        pods.add_column(heading, no_wrap=width is not None, min_width=width, overflow="ellipsis")
+    for row in rows:
+        waited = "" if row.seconds is None else f"{row.seconds:.0f} s"
+        pods.add_row(row.pod, row.phase, row.node or "-", row.scheduler or "-", waited)
+    return pods
 
 
-def more(scene: Scene, shown: int) -> list[Text]:
-    return [Text(f"… and {len(scene.rows) - shown} more")] if len(scene.rows) > shown else []
-
-
-def evidence(scene: Scene) -> str:
-    """Who placed the pods, by the three things that cannot be had otherwise."""
+def evidence(state: DemoState) -> str:
+    """Return three facts that show which scheduler placed the pods."""
     return (
-        f"{PODS} pods bound by [bold]{PROFILE}[/bold]: their events come from it, pod {scene.leader} "
-        f"holds its Lease, and that pod runs as ServiceAccount {scene.service_account}."
+        f"{PODS} pods bound by [bold]{PROFILE}[/bold]: their events come from it, pod {state.leader} "
+        f"holds its Lease, and that pod runs as ServiceAccount {state.service_account}."
     )
 
 
-def by_hand(place: Place) -> str:
+def instructions_for(cluster: DemoCluster) -> str:
+    """Return the commands with which a person can go on in another terminal."""
     return (
         "In another terminal (Ctrl-C here ends everything):\n"
-        f"  [bold]{place.by_hand}[/bold]\n"
+        f"  [bold]{cluster.access}[/bold]\n"
         f"  kubectl get schedulerprofiles; kubectl describe schedulerprofile {PROFILE}\n"
         "  kubectl scale deployment packed --replicas=20"
         + (
-            f"\n  tail -n 20 {place.logs}"
-            if place.logs
+            f"\n  tail -n 20 {cluster.logs}"
+            if cluster.logs
             else "\n  kubectl logs -n berth-system deployment/berth-operator"
         )
     )

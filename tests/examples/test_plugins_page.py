@@ -30,8 +30,8 @@ BIN = Path(sys.executable).parent
 
 def files() -> dict[str, str]:
     """The files that the page shows, by the names in their first lines."""
-    shown = [text.partition("\n") for language, text in BLOCKS if language != "sh"]
-    return {first.removeprefix("# "): rest for first, _, rest in shown}
+    blocks = [text.partition("\n") for language, text in BLOCKS if language != "sh"]
+    return {first.removeprefix("# "): rest for first, _, rest in blocks}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, command: str, installed: Path | None = None) -> str:
-    """What it prints; whatever fails in it fails the test."""
+    """Return the output of a shell command; a command that fails fails the test."""
     modules = [*filter(None, [str(installed or ""), os.environ.get("PYTHONPATH")])]
     settings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(modules)}
     ran = subprocess.run(
@@ -56,19 +56,19 @@ def test_what_the_page_shows_is_what_the_examples_hold() -> None:
     example = ROOT / "examples/plugins/price_cap"
     names = {"price_cap.py", "pyproject.toml", "config.yaml", "Dockerfile"}
     assert {path.name for path in example.iterdir() if path.is_file()} == names
-    shown = files()
-    assert {name: shown[name] for name in names} == {name: (example / name).read_text() for name in names}
+    on_page = files()
+    assert {name: on_page[name] for name in names} == {name: (example / name).read_text() for name in names}
 
 
 def test_the_page_about_profiles_declares_what_the_example_is() -> None:
     file = ROOT / "examples/plugins/price_cap/price_cap.py"
     (declared,) = declare_plugins(str(file), "berth-system")
-    (shown,) = (
+    (manifest,) = (
         block
         for block in re.findall(r"^```yaml\n(.*?)^```$", PROFILES, re.MULTILINE | re.DOTALL)
         if "declares:" in block and "price-cap" in block
     )
-    spec = yaml.safe_load(shown)["spec"]
+    spec = yaml.safe_load(manifest)["spec"]
     assert spec["declares"] == declared["spec"]["declares"]
     assert spec["source"]["configMap"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
@@ -84,11 +84,11 @@ def test_the_plugins_pass_their_tests_and_make_a_wheel_that_a_scheduler_finds(fo
         "from scheduler_runtime import config; from scheduler_runtime.reload.installed_plugins import load_installed; "
         "print(load_installed(config.load(open('config.yaml').read())))"
     )
-    found = run(folder, f'python -c "{look}"', installed=folder / "site")
-    assert found == "{'PriceCap': <class 'price_cap.PriceCap'>}\n"
+    classes = run(folder, f'python -c "{look}"', installed=folder / "site")
+    assert classes == "{'PriceCap': <class 'price_cap.PriceCap'>}\n"
 
 
-def test_what_blocks_is_given_to_a_thread(folder: Path) -> None:
+def test_a_call_that_blocks_runs_in_a_thread(folder: Path) -> None:
     look = (
         "import asyncio; from ledger import Ledger; from scheduler_runtime import testing; "
         "asyncio.run(Ledger(None, None).pre_bind(testing.pod('p'), 'n', None)); print(open('ledger').read())"
@@ -117,11 +117,11 @@ def test_the_table_of_hooks_has_every_hook_with_its_arguments() -> None:
         assert hasattr(Plugin, hook)
 
 
-def test_the_image_is_made_of_the_one_that_the_project_makes() -> None:
-    made = (ROOT / "Dockerfile").read_text()
-    assert "COPY --from=build /opt/berth /opt/berth" in made
+def test_the_image_stands_on_the_one_of_the_project() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert "COPY --from=build /opt/berth /opt/berth" in dockerfile
     assert (
-        re.findall(r"^USER (.+)$", made, re.MULTILINE)[-1]
+        re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE)[-1]
         == re.findall(r"^USER (.+)$", files()["Dockerfile"], re.M)[-1]
     )
 
@@ -140,9 +140,9 @@ def rows_of(heading: str) -> str:
 
 def test_what_a_plugin_sees_is_there() -> None:
     names = re.findall(r"\b([a-z_]+)`|`([a-z_]+)\(", rows_of("Inputs of a plugin"))
-    shown = {one or other for one, other in names}
-    assert shown >= {"names", "row", "feasible", "allocatable", "label", "taint_set_ids"}
-    assert shown <= {*dir(NodeTable), *NodeTable.__slots__}
+    on_page = {one or other for one, other in names}
+    assert on_page >= {"names", "row", "feasible", "allocatable", "label", "taint_set_ids"}
+    assert on_page <= {*dir(NodeTable), *NodeTable.__slots__}
     for name in re.findall(r"`([a-z_]+)(?:\(|`)", PAGE.partition("`self.handle` is")[2].partition("\n## ")[0]):
         assert hasattr(Handle, name) or name == "watches", name
     for name in ("equals", "isin", "exists", "above", "below", "map"):

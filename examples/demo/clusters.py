@@ -1,4 +1,4 @@
-"""Where the demonstration can happen: on a process node, on kind, or on the cluster that kubectl points at."""
+"""The clusters of the demonstration: one with a process node, kind, or the one that kubectl points at."""
 
 import os
 import shlex
@@ -23,19 +23,22 @@ FAKE_NODES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DemoCluster:
     """A cluster to use, and how to reach it by hand."""
 
     environment: Mapping[str, str]
     image: str
     pod_image: str
-    by_hand: str
-    logs: str = ""  # where kubectl logs has nobody to ask
+    """The image of the pods that the demonstration schedules."""
+    access: str
+    """How a person's shell gets to the cluster: a command, or a sentence."""
+    logs: str = ""
+    """The log files of the operator and the schedulers, where no kubelet answers ``kubectl logs``."""
 
 
 @contextmanager
-def process(image: str, console: Console) -> Iterator[Place]:
-    """A control plane of this machine's own; programs run as its processes, beside a few fake nodes."""
+def process(image: str, console: Console) -> Iterator[DemoCluster]:
+    """Provide a control plane on this machine; programs run as its processes, beside a few fake nodes."""
     programs = Path(sys.executable).parent
     spec = Spec(fake_nodes=FAKE_NODES, images={image: [str(programs / "python")]})
     with devcluster.running(spec, progress=progress_on(sys.stdout)) as cluster:
@@ -44,41 +47,24 @@ def process(image: str, console: Console) -> Iterator[Place]:
         kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
         console.print(f"Kubernetes {cluster.version} is up: one process node and {FAKE_NODES} fake ones")
         logs = f"{cluster.directory}/node/logs/berth-system_*/*/current"
-        yield Place(kubectl.environment, image, "devcluster/pause", settings(cluster), logs)
+        yield DemoCluster(kubectl.environment, image, "devcluster/pause", write_environment(cluster), logs)
 
 
 @contextmanager
-def kind(image: str, console: Console) -> Iterator[Place]:
-    """A kind cluster, with the operator and the scheduler in containers built from the Dockerfile."""
+def kind(image: str, console: Console) -> Iterator[DemoCluster]:
+    """Provide a kind cluster, with the operator and the scheduler in containers built from the Dockerfile."""
     with devcluster.running(Spec(kind=True), progress=progress_on(sys.stdout)) as cluster:
         console.print(f"Kubernetes {cluster.version} is up on kind; building {image}")
         containers.provide(cluster, image)
-        yield Place(cluster.env(), image, image, settings(cluster))
+        yield DemoCluster(cluster.env(), image, image, write_environment(cluster))
 
 
 @contextmanager
-def current(image: str, console: Console) -> Iterator[Place]:
-    """The cluster of the current context, which is left as it was found."""
+def current(image: str, console: Console) -> Iterator[DemoCluster]:
+    """Provide the cluster of the current context, and remove everything from it at the end."""
     if not shutil.which("kubectl"):
         raise DevclusterError("CLUSTER=current needs kubectl on PATH: install it, or leave CLUSTER out")
     kubectl = Kubectl(dict(os.environ))
-    _greet(kubectl)
-    if found := installation.in_the_way(kubectl):
-        raise DevclusterError(
-            f"this cluster has {' and '.join(found)} already, which the demo would change and then remove: "
-            "apply examples/demo/profile.yaml and pods.yaml by hand, or choose another cluster"
-        )
-    console.print(f"Using the cluster of the context {kubectl('config', 'current-context').strip()} and its {image}")
-    try:
-        yield Place(kubectl.environment, image, image, "kubectl points at it already")
-    finally:
-        console.print("Removing what the demo installed (up to two minutes)")
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        installation.remove(kubectl)
-
-
-def _greet(kubectl: Kubectl) -> None:
-    """Raise DevclusterError when no cluster answers."""
     try:
         kubectl("get", "--raw", "/version", "--request-timeout=10s")
     except subprocess.CalledProcessError as error:
@@ -86,10 +72,23 @@ def _greet(kubectl: Kubectl) -> None:
         raise DevclusterError(
             f"no cluster answers ({reason}): set KUBECONFIG to one that does, or leave CLUSTER out"
         ) from error
+    if existing := installation.existing_objects(kubectl):
+        raise DevclusterError(
+            f"this cluster has {' and '.join(existing)} already, which the demo would change and then remove: "
+            "apply examples/demo/profile.yaml and pods.yaml by hand, or choose another cluster"
+        )
+    console.print(f"Using the cluster of the context {kubectl('config', 'current-context').strip()} and its {image}")
+    try:
+        yield DemoCluster(kubectl.environment, image, image, "kubectl points at it already")
+    finally:
+        console.print("Removing what the demo installed (up to two minutes)")
+        # A second Ctrl-C would leave half of it behind.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        installation.remove(kubectl)
 
 
-def settings(cluster: Cluster) -> str:
-    """The command that makes a shell use ``cluster``, and the kubectl that goes with it."""
+def write_environment(cluster: Cluster) -> str:
+    """Write a file of shell settings for ``cluster`` and its kubectl, and return the command that reads it."""
     own = {name: value for name, value in cluster.variables().items() if name != "PATH"}
     lines = [f"export {name}={shlex.quote(value)}" for name, value in own.items()]
     file = cluster.directory / "env"
@@ -97,13 +96,13 @@ def settings(cluster: Cluster) -> str:
     return f". {file}"
 
 
-PLACES: Mapping[str, Callable[[str, Console], AbstractContextManager[Place]]] = {
+CLUSTERS: Mapping[str, Callable[[str, Console], AbstractContextManager[DemoCluster]]] = {
     "process": process,
     "kind": kind,
     "current": current,
 }
 
 
-def place(name: str, image: str, console: Console) -> AbstractContextManager[Place]:
-    """The place called ``name``, torn down when the context ends."""
-    return PLACES[name](image, console)
+def use_cluster(name: str, image: str, console: Console) -> AbstractContextManager[DemoCluster]:
+    """Provide the cluster called ``name``, torn down when the context ends."""
+    return CLUSTERS[name](image, console)
