@@ -18,7 +18,7 @@ from scheduler_runtime.framework import (
     PluginServices,
     ScoreQuestion,
 )
-from scheduler_runtime.framework.plugin_times import SAMPLED_EVERY
+from scheduler_runtime.framework.hook import SAMPLED_EVERY
 from scheduler_runtime.scheduling.metrics import Metrics
 
 POINT = "scheduler_framework_extension_point_duration_seconds_count"

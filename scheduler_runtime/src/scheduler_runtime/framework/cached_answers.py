@@ -88,8 +88,10 @@ class PluginAnswers:
 
     def feasible(self, pod: Pod, table: Table, mask: Mask) -> Mask:
         """Return those rows of ``mask`` that no filter rejects. Raises PluginError."""
+        if not self.filters:
+            return mask
         nodes = NodeTable(table, mask)
-        filters = (plugin.filter for plugin in self.filters if plugin.filter)
+        filters = [plugin.filter for plugin in self.filters if plugin.filter]
         run_filter_plugins(filters, DecisionState(pod, table, states=self.states), nodes)
         return nodes.feasible
 

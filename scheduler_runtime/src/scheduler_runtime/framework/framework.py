@@ -26,7 +26,7 @@ from scheduler_runtime.framework.decision import Decisions
 from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders, Question
 from scheduler_runtime.framework.node_chooser import NodeChooser
 from scheduler_runtime.framework.outcomes import AssumeCache, Placed, PreBindPlan, QueueGate, Unschedulable
-from scheduler_runtime.framework.plugin_times import DecisionClocks, PluginTimer, PointTimes, SlowPluginWatch
+from scheduler_runtime.framework.plugin_times import DecisionClocks, PointTimes, SlowPluginWatch, hook_timer
 from scheduler_runtime.framework.queue_hooks import QueueHooks
 from scheduler_runtime.framework.registration import HookTable, register_plugins
 from scheduler_runtime.framework.reserve_permit import Reservations
@@ -69,7 +69,7 @@ class Framework:
 
         clocks = DecisionClocks(
             PointTimes(services.metrics, profile.scheduler_name),
-            PluginTimer(services.metrics),
+            hook_timer(services.metrics),
             SlowPluginWatch(name for name in self._plugins if name not in IN_TREE),
         )
         times, timer = clocks.points, clocks.timer

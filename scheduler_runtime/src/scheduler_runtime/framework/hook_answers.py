@@ -20,7 +20,7 @@ from scheduler_runtime.framework.outcomes import PluginError
 def collect_rejections(hook: Hook, *args: Any) -> list[Reject]:
     """Run a ``filter`` or ``filter_row`` and return all that it yields. Raises PluginError."""
     hook.calls.number += 1
-    run = hook.timer.time(hook) if hook.timer.is_on else hook.run
+    run = hook.timer.add_clock(hook) if hook.timer.is_on else hook.run
     answer: Any = ()  # Iterable, so that an error of the call itself is not reported as a wrong answer.
     try:
         answer = run(*args)

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from scheduler_runtime.api import SKIP, Reject
-from scheduler_runtime.framework.hook import CallCount, Hook
+from scheduler_runtime.framework.hook import CallCount, Hook, HookTimer
 from scheduler_runtime.framework.hook_answers import exhausting
 
 logger = logging.getLogger(__name__)
@@ -35,9 +35,6 @@ POINTS = {
     "permit": "Permit",
 }
 """Upstream's names for the extension points of our hooks."""
-
-SAMPLED_EVERY = 10
-"""Upstream's pluginMetricsSamplePercent: reading the clock around each plugin costs too much for every decision."""
 
 
 class Observer(Protocol):
@@ -105,25 +102,10 @@ class PointTimes:
         self.observe(point, perf_counter() - began, status)
 
 
-class PluginTimer:
-    """The clock beside single hooks, which is on in one decision of ten."""
+def hook_timer(measures: Measures) -> HookTimer:
+    """Return a timer that adds the durations of hooks to ``measures``."""
 
-    def __init__(self, measures: Measures) -> None:
-        self._measures = measures
-        self._decisions = 0
-        self.is_on = False
-
-    def start(self, *, is_new: bool) -> None:
-        """Begin to measure if this is a tenth decision; one that is not new is made again, with more answers."""
-        self._decisions += is_new
-        self.is_on = self._decisions % SAMPLED_EVERY == 0
-
-    def stop(self) -> None:
-        """Measure no longer."""
-        self.is_on = False
-
-    def time(self, hook: Hook) -> Callable[..., Any]:
-        """Return ``hook.run`` with a clock beside it."""
+    def add_clock(hook: Hook) -> Callable[..., Any]:
         point, run = POINTS[hook.name], hook.run
         if point == FILTER:
             run = exhausting(run)  # A generator does its work after it has returned.
@@ -140,10 +122,12 @@ class PluginTimer:
                 else:
                     status = "Success"
             finally:
-                self._measures.plugin(hook.plugin, point, status).observe(perf_counter() - began)
+                measures.plugin(hook.plugin, point, status).observe(perf_counter() - began)
             return answer
 
         return run_with_clock
+
+    return HookTimer(add_clock)
 
 
 def rejection_status(*, resolvable: bool) -> str:
@@ -230,5 +214,5 @@ class DecisionClocks:
     """Everything that measures the decisions of one profile."""
 
     points: PointTimes
-    timer: PluginTimer
+    timer: HookTimer
     slow_plugins: SlowPluginWatch
