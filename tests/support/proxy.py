@@ -101,10 +101,14 @@ class Proxy:
             self.calm()
 
     async def break_watches_every(self, seconds: float) -> None:
-        """Do so again and again, so that every rule about watches has its turn."""
+        """Do so again and again, so that every rule about watches has its turn.
+
+        More and more rarely: on a slow machine, a list between two breaks may take longer than ``seconds``.
+        """
         while True:
             await self.break_watches()
             await asyncio.sleep(seconds)
+            seconds *= 1.5
 
     @contextlib.asynccontextmanager
     async def sent(self, request: web.Request, path: str = "") -> AsyncIterator[aiohttp.ClientResponse]:

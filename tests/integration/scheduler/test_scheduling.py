@@ -117,8 +117,12 @@ async def test_multiple_scheduling_profiles_share_what_they_know(cluster: Cluste
 
         await there.eventually(settled, 30)
         assert await there.overcommitted() == []
-        events = [await there.events(name, "Scheduled") for name in ("p0-0", "p1-0")]
-        assert {event["reportingController"] for found in events for event in found} == {"berth", "other"}
+
+        async def both_report() -> bool:
+            events = [*await there.events("p0-0", "Scheduled"), *await there.events("p1-0", "Scheduled")]
+            return {event["reportingController"] for event in events} == {"berth", "other"}
+
+        await there.eventually(both_report, 15)
 
 
 async def test_multiple_schedulers_leave_each_others_pods_alone_and_count_them(
