@@ -83,7 +83,9 @@ class OperatorProcess:
         if is_lost is True:
             logger.error("leadership is lost: ending, so that another process can lead")
         if isinstance(error, Exception):
-            logger.error("cannot go on watching, ending to start anew: %s", _innermost(error))
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            logger.error("cannot go on watching, ending to start anew: %s", error)
         return 0 if self.stop.is_set() and is_lost is not True else 1
 
     async def operate(self) -> None:
@@ -175,12 +177,6 @@ class OperatorProcess:
             "process_cpu_seconds_total": usage.ru_utime + usage.ru_stime,
             "process_max_resident_memory_bytes": usage.ru_maxrss * 1024,
         }
-
-
-def _innermost(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def set_up_logging(verbosity: int) -> None:

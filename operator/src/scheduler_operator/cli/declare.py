@@ -3,8 +3,6 @@
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,9 +49,12 @@ def _load_module(file: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RefusedError(Refusal(file, "is no Python file; its name has to end in .py"))
     module = importlib.util.module_from_spec(spec)
+    # Imports find modules beside the file, as when Python runs it. They are forgotten afterwards: another file may
+    # have a neighbour of the same name.
+    before, folder = frozenset(sys.modules), str(Path(file).resolve().parent)
+    sys.path.insert(0, folder)
     try:
-        with _import_path(file):
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a mistake in the plugin's code, with its line in the file
         if isinstance(error, SyntaxError):
             line = error.lineno
@@ -62,21 +63,12 @@ def _load_module(file: str) -> ModuleType:
             line = next((frame.lineno for frame in frames if frame.filename == file), None)
         message = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         raise RefusedError(Refusal(file, f"cannot be loaded: {message}", line=line)) from error
-    return module
-
-
-@contextmanager
-def _import_path(file: str) -> Iterator[None]:
-    """Let imports find modules beside ``file``, as when Python runs it, and forget these modules afterwards."""
-    before, folder = frozenset(sys.modules), str(Path(file).resolve().parent)
-    sys.path.insert(0, folder)
-    try:
-        yield
     finally:
         sys.path.remove(folder)
         for name in sys.modules.keys() - before:
             if (getattr(sys.modules[name], "__file__", None) or "").startswith(f"{folder}/"):
                 del sys.modules[name]
+    return module
 
 
 def api_hook_name(hook: str) -> str:

@@ -1,12 +1,12 @@
 """Effective differences between two processes: plugins, order, weights, arguments, and fields of the process."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from scheduler_operator.cli.processes import SchedulerDocument
-from scheduler_runtime.config import EffectiveProfile, EnabledPlugin
+from scheduler_runtime.config import EffectiveProfile
 
 Leaves = Mapping[str, Any]
 
@@ -49,25 +49,22 @@ def _profile_differences(old: EffectiveProfile, new: EffectiveProfile) -> Iterat
     if percentages[0] != percentages[1]:
         yield Difference(name, "percentageOfNodesToScore", *percentages)
     for point in dict.fromkeys((*old.points, *new.points)):
-        yield from _point_differences(name, point, old.points.get(point, ()), new.points.get(point, ()))
+        before, after = (
+            {
+                plugin.name: f"weight {plugin.weight}" if plugin.weight else "on"
+                for plugin in profile.points.get(point, ())
+            }
+            for profile in (old, new)
+        )
+        for plugin in dict.fromkeys((*before, *after)):
+            if before.get(plugin) != after.get(plugin):
+                yield Difference(name, f"{point}: {plugin}", before.get(plugin), after.get(plugin))
+        # The order counts only among the plugins of both sides: the others are differences already.
+        common = [plugin for plugin in before if plugin in after], [plugin for plugin in after if plugin in before]
+        if moved := [pair for pair in zip_longest(*common) if pair[0] != pair[1]]:
+            yield Difference(name, f"{point}: order", *(", ".join(plugins) for plugins in zip(*moved, strict=True)))
     for plugin in dict.fromkeys((*old.names, *new.names)):
         yield from _leaf_differences(name, f"{plugin} args: ", _args_leaves(old, plugin), _args_leaves(new, plugin))
-
-
-def _point_differences(
-    profile: str, point: str, old: Sequence[EnabledPlugin], new: Sequence[EnabledPlugin]
-) -> Iterator[Difference]:
-    before, after = (
-        {plugin.name: f"weight {plugin.weight}" if plugin.weight else "on" for plugin in plugins}
-        for plugins in (old, new)
-    )
-    for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
-            yield Difference(profile, f"{point}: {name}", before.get(name), after.get(name))
-    common = [name for name in before if name in after], [name for name in after if name in before]
-    moved = [pair for pair in zip_longest(*common) if pair[0] != pair[1]]
-    if moved:
-        yield Difference(profile, f"{point}: order", *(", ".join(names) for names in zip(*moved, strict=True)))
 
 
 def _args_leaves(profile: EffectiveProfile, plugin: str) -> Leaves:

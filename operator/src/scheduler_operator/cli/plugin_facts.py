@@ -171,12 +171,16 @@ def _resolve(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping
     return definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
 
+_PLURALS = {"whole number": "whole numbers", "text": "texts"}
+
+
 def _type_name(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     match node:
         case {"enum": values}:
             return " | ".join(map(str, values))
         case {"type": "array", "items": items}:
-            return f"list of {_plural(_type_name(_resolve(items, definitions), definitions))}"
+            name = _type_name(_resolve(items, definitions), definitions)
+            return f"list of {_PLURALS.get(name, name)}"
         case {"anyOf": options}:
             return " or ".join(_type_name(_resolve(option, definitions), definitions) for option in options)
         case {"type": "integer"}:
@@ -188,10 +192,6 @@ def _type_name(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
         case {"type": "object"}:
             return "fields"
     return str(node.get("type", "anything"))
-
-
-def _plural(name: str) -> str:
-    return {"whole number": "whole numbers", "text": "texts"}.get(name, name)
 
 
 def events_of(declaration: Declaration) -> Iterator[tuple[str, list[str]]]:

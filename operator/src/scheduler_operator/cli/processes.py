@@ -74,7 +74,7 @@ class ExplainedProfile:
 
     @property
     def is_document(self) -> bool:
-        """Whether its author wrote a KubeSchedulerConfiguration, which any engine can run."""
+        """True if its author wrote a KubeSchedulerConfiguration, which any engine can run."""
         return bool(self.part.source.value["kind"] == "KubeSchedulerConfiguration")
 
     def reason(self, origin: Origin) -> str:

@@ -110,16 +110,12 @@ def _run_command(arguments: Sequence[str], console: Console, name: str) -> Answe
     except (click.Abort, KeyboardInterrupt):
         return Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a bug of ours, reported as one
-        return _internal_error(error, console.debug)
+        if console.debug:
+            lines = "".join(traceback.format_exception(error)).splitlines()
+            return Answer(remarks=tuple(lines), status=Status.INTERNAL)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        line = f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please "
+        line += "report it with the input and with what 'berth --debug …' prints"
+        return Answer(remarks=(line,), status=Status.INTERNAL)
     return result if isinstance(result, Answer) else Status(result or 0)
-
-
-def _internal_error(error: Exception, debug: bool) -> Answer:
-    if debug:
-        return Answer(remarks=tuple("".join(traceback.format_exception(error)).splitlines()), status=Status.INTERNAL)
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    line = (
-        f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please report it "
-    )
-    return Answer(remarks=(f"{line}with the input and with what 'berth --debug …' prints",), status=Status.INTERNAL)

@@ -91,7 +91,25 @@ def _read_file(name: str, console: Console) -> tuple[Source, ...]:
     if name == STDIN:
         label, content = "<stdin>", console.read_stdin(MAX_BYTES + 1)
     else:
-        label, content = name, _read_bytes(name)
+        label = name
+        try:
+            with open(name, "rb") as file:
+                if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
+                    raise IsADirectoryError
+                content = file.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:  # a ValueError for a name with a zero byte in it
+            match error:
+                case FileNotFoundError():
+                    message = "there is no such file"
+                case IsADirectoryError():
+                    message = "is a directory; name the files in it"
+                case PermissionError():
+                    message = "you may not read it"
+                case OSError(strerror=str() as reason):
+                    message = f"cannot be read: {reason}"
+                case _:
+                    message = f"cannot be read: {error}"
+            raise RefusedError(Refusal(name, message)) from error
     if len(content) > MAX_BYTES:
         message = f"is longer than {MAX_BYTES:,} bytes; a document has no more, as a ConfigMap"
         raise RefusedError(Refusal(label, message))
@@ -106,27 +124,6 @@ def _read_file(name: str, console: Console) -> tuple[Source, ...]:
             message = problem.message[: line.start()] + problem.message[line.end() :]
             refusals.append(Refusal(label, message, problem.path, int(line[1])))
     raise RefusedError(*refusals)
-
-
-def _read_bytes(name: str) -> bytes:
-    try:
-        with open(name, "rb") as file:
-            if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
-                raise IsADirectoryError
-            return file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        match error:
-            case FileNotFoundError():
-                message = "there is no such file"
-            case IsADirectoryError():
-                message = "is a directory; name the files in it"
-            case PermissionError():
-                message = "you may not read it"
-            case OSError(strerror=str() as reason):
-                message = f"cannot be read: {reason}"
-            case _:
-                message = f"cannot be read: {error}"
-        raise RefusedError(Refusal(name, message)) from error
 
 
 @dataclass(frozen=True, slots=True)

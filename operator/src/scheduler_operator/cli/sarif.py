@@ -34,28 +34,26 @@ def sarif(remarks: Iterable[Remark], version: str) -> dict[str, Any]:
     ]
     indices = {str(rule["id"]): index for index, rule in enumerate(rules)}
     driver = {"name": "berth lint", "semanticVersion": version, "rules": rules}
-    results = [_result(remark, indices) for remark in remarks]
+    results = []
+    for remark in remarks:
+        message = f"{remark.path}: {remark.message}" if remark.path else remark.message
+        path = PurePath(remark.file.strip("<>"))
+        # A relative path stays relative to the working directory: code hosts expect the repository's root there.
+        uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+        location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+        if remark.line:
+            location["region"] = {"startLine": remark.line}
+        results.append(
+            {
+                "ruleId": remark.code,
+                "ruleIndex": indices[remark.code],
+                "level": str(remark.severity),
+                "message": {"text": ". ".join(filter(None, (message, remark.suggestion)))},
+                "locations": [{"physicalLocation": location}],
+            }
+        )
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
-    }
-
-
-def _result(remark: Remark, indices: dict[str, int]) -> dict[str, Any]:
-    text = ". ".join(
-        filter(None, (f"{remark.path}: {remark.message}" if remark.path else remark.message, remark.suggestion))
-    )
-    path = PurePath(remark.file.strip("<>"))
-    # A relative path stays relative to the working directory: code hosts expect it relative to the repository's root.
-    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
-    location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
-    if remark.line:
-        location["region"] = {"startLine": remark.line}
-    return {
-        "ruleId": remark.code,
-        "ruleIndex": indices[remark.code],
-        "level": str(remark.severity),
-        "message": {"text": text},
-        "locations": [{"physicalLocation": location}],
     }

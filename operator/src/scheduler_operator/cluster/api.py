@@ -41,7 +41,7 @@ class ApiError(Exception):
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no such object."""
+        """True if there is no such object."""
         return self.status == HTTPStatus.NOT_FOUND
 
 

@@ -79,20 +79,15 @@ def _paths(fields: Fields, above: str = "") -> Iterator[str]:
     for key, below in fields.items():
         if key == ".":
             continue
-        path = above + _step(key, above)
+        kind, _, name = key.partition(":")
+        match kind:
+            case "k":  # an entry of a list, by its keys
+                path = f"{above}[{','.join(f'{field}={value}' for field, value in json.loads(name).items())}]"
+            case "v" | "i":  # an entry of a list, by its value or its index
+                path = f"{above}[{name}]"
+            case _:
+                path = f"{above}.{name}" if above else name
         if any(inner != "." for inner in below):
             yield from _paths(below, path)
         else:
             yield path
-
-
-def _step(key: str, above: str) -> str:
-    kind, _, name = key.partition(":")
-    match kind:
-        case "k":
-            keys = ",".join(f"{field}={value}" for field, value in json.loads(name).items())
-            return f"[{keys}]"
-        case "v" | "i":
-            return f"[{name}]"
-        case _:
-            return f".{name}" if above else name

@@ -67,7 +67,7 @@ class AppliedVersion:
         return cls(live["metadata"]["uid"], live["metadata"]["resourceVersion"], digest)
 
 
-class NameTakenError(Exception):
+class NameConflictError(Exception):
     """An object that has to be created exists already and belongs to somebody else."""
 
 
@@ -128,12 +128,12 @@ class Cluster:
     ) -> dict[Identity, Object]:
         """Make the objects of ``profile`` equal to ``desired``, in that order, and return them as they are then.
 
-        Calls ``on_repair`` for each repair. Raises NameTakenError before anything is changed.
+        Calls ``on_repair`` for each repair. Raises NameConflictError before anything is changed.
         """
         query = {"labelSelector": generated_for(profile.name)}
         lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
-        live = {_identity(found): found for objects in lists for found in objects}
-        await self._check_not_taken(profile, [manifest for manifest in desired if _identity(manifest) not in live])
+        live = {_identity(item): item for items in lists for item in items}
+        await self._check_names_are_free(profile, [manifest for manifest in desired if _identity(manifest) not in live])
         applied: dict[Identity, Object] = {}
         for manifest in desired:
             before = live.get(_identity(manifest))
@@ -208,21 +208,21 @@ class Cluster:
         # Items of a list carry neither apiVersion nor kind.
         return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer["items"]]
 
-    async def _check_not_taken(self, profile: UserObject, missing: Sequence[Object]) -> None:
-        """Raise NameTakenError if one of the ``missing`` objects exists and is not ours.
+    async def _check_names_are_free(self, profile: UserObject, missing: Sequence[Object]) -> None:
+        """Raise NameConflictError if one of the ``missing`` objects exists and is not ours.
 
         They were not listed, which goes by label: an object of another may still have the name.
         """
         existing = await asyncio.gather(*(self._get(kind_of(new), new["metadata"]["name"]) for new in missing))
-        taken = []
+        foreign = []
         for live in filter(None, existing):
             labels, owners = live["metadata"].get("labels", {}), live["metadata"].get("ownerReferences", ())
             has_our_labels = labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name
             if not has_our_labels and all(owner["uid"] != profile.uid for owner in owners):
-                taken.append(" ".join(_identity(live)))
-        if taken:
-            raise NameTakenError(
-                f"{', '.join(taken)} is there already and was not made for this profile; "
+                foreign.append(" ".join(_identity(live)))
+        if foreign:
+            raise NameConflictError(
+                f"{', '.join(foreign)} is there already and was not made for this profile; "
                 "give the profile another name, or delete what is in its way"
             )
 

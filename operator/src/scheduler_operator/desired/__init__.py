@@ -16,43 +16,37 @@ __all__ = ["Object", "desired_objects"]
 
 def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
     """Return every object of ``profile``, complete: other generated objects, and other fields, are to be removed."""
-    document = workload.config_map(profile, rendered, release.namespace)
+    namespace, name = release.namespace, generated_name(profile.name)
+    document = workload.config_map(profile, rendered, namespace)
     match rendered.engine:
         case "ConfigMap":
             return [document]
         case "Python":
-            # A running scheduler follows the document at once, so its permissions come before the document.
-            return [*_python_account(profile, rendered, release), document, *_process(profile, rendered, release)]
+            # The account has the permissions that the plugins declare and no more. A running scheduler follows the
+            # document at once, so its permissions come before the document.
+            own = own_rules(namespace, name, rendered.sources)
+            return [
+                rbac.service_account(profile, namespace),
+                rbac.cluster_role(profile, rendered.rules),
+                rbac.cluster_role_binding(profile, namespace),
+                rbac.role(profile, [*rendered.rules, *own], namespace),
+                rbac.role_binding(profile, namespace),
+                document,
+                *_process(profile, rendered, release),
+            ]
         case "KubeScheduler":
-            return [document, *_upstream_account(profile, rendered, release), *_process(profile, rendered, release)]
-
-
-def _python_account(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
-    """Return the account of a Python scheduler, with the permissions that its plugins declare and no more."""
-    namespace = release.namespace
-    own = own_rules(namespace, generated_name(profile.name), rendered.sources)
-    return [
-        rbac.service_account(profile, namespace),
-        rbac.cluster_role(profile, rendered.rules),
-        rbac.cluster_role_binding(profile, namespace),
-        rbac.role(profile, [*rendered.rules, *own], namespace),
-        rbac.role_binding(profile, namespace),
-    ]
-
-
-def _upstream_account(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
-    """Return the account of a kube-scheduler, with the cluster's own roles: it reads all that any plugin may need."""
-    namespace = release.namespace
-    own = lease_rules(namespace, generated_name(profile.name))
-    objects = [rbac.service_account(profile, namespace)]
-    if any(not rule.namespace for rule in rendered.declared):
-        objects += [rbac.cluster_role(profile, rendered.declared), rbac.cluster_role_binding(profile, namespace)]
-    return [
-        *objects,
-        *rbac.upstream_bindings(profile, namespace),
-        rbac.role(profile, [*rendered.declared, *own], namespace),
-        rbac.role_binding(profile, namespace),
-    ]
+            # kube-scheduler reads all that any plugin may need: its account has the cluster's own roles.
+            objects = [document, rbac.service_account(profile, namespace)]
+            if any(not rule.namespace for rule in rendered.declared):
+                objects.append(rbac.cluster_role(profile, rendered.declared))
+                objects.append(rbac.cluster_role_binding(profile, namespace))
+            return [
+                *objects,
+                *rbac.upstream_bindings(profile, namespace),
+                rbac.role(profile, [*rendered.declared, *lease_rules(namespace, name)], namespace),
+                rbac.role_binding(profile, namespace),
+                *_process(profile, rendered, release),
+            ]
 
 
 def _process(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:

@@ -82,7 +82,15 @@ def replicas(scheduler: Scheduler) -> int:
 
 
 def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Object:
+    """Return the Deployment. Its pod template changes, and so its pods, with whatever a running pod cannot follow."""
     scheduler = rendered.scheduler
+    # A kube-scheduler reads its document when it starts; Berth's own follows all but some settings of the process.
+    if rendered.engine == "Python":
+        rollout = {PROCESS_ANNOTATION: startup_only_hash(rendered.document)}
+    else:
+        rollout = {HASH_ANNOTATION: rendered.hash}
+    # Credentials of a pod end with its ServiceAccount, also when one of the same name is made again (ADR 3).
+    account = {ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name))}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -93,25 +101,12 @@ def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Obj
             "template": {
                 "metadata": {
                     "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
-                    "annotations": {**(scheduler.pod_annotations or {}), **_rollout_annotations(profile, rendered)},
+                    "annotations": {**(scheduler.pod_annotations or {}), **rollout, **account},
                 },
                 "spec": pod_spec(profile.name, rendered, release),
             },
         },
     }
-
-
-def _rollout_annotations(profile: UserObject, rendered: Rendered) -> Object:
-    """Return annotations of the pod template that change with whatever a running pod cannot follow.
-
-    A kube-scheduler reads its document when it starts; Berth's own follows all but some settings of the process.
-    Credentials of a pod end with its ServiceAccount, also when one of the same name is made again (ADR 3).
-    """
-    if rendered.engine == "Python":
-        document = {PROCESS_ANNOTATION: startup_only_hash(rendered.document)}
-    else:
-        document = {HASH_ANNOTATION: rendered.hash}
-    return {**document, ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name))}
 
 
 def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:

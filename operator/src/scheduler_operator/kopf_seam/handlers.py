@@ -135,12 +135,9 @@ async def watch(memo: KopfMemo, namespace: str, on_ready: Callable[[], None]) ->
             )
             raise RuntimeError("kopf ended")
     finally:
-        asyncio.get_running_loop().set_exception_handler(_ignore_abandoned_tasks)
+        # kopf leaves tasks behind, and the loop would log a page about each: the error that ended kopf is raised.
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
         await memo.session.close()
-
-
-def _ignore_abandoned_tasks(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-    """Log nothing about tasks that kopf leaves behind, a page for each: the error that ended kopf is raised."""
 
 
 async def check_discovery(session: KopfSession, namespace: str, after: float = DISCOVERY_SECONDS) -> None:

@@ -14,7 +14,6 @@ from http import HTTPStatus
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
-from kubernetes.client import Configuration
 
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
@@ -58,8 +57,14 @@ class KopfSession:
     def open_session(self) -> aiohttp.ClientSession:
         """Open an aiohttp session whose requests pass through here."""
         configuration = self._credentials.configuration
+        tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+        if not configuration.verify_ssl:
+            tls.check_hostname = False
+            tls.verify_mode = ssl.CERT_NONE
+        if configuration.cert_file:
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=_tls(configuration)),
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             headers={"User-Agent": self._user_agent},
             proxy=configuration.proxy,
             middlewares=[self._send],
@@ -100,6 +105,12 @@ class KopfSession:
 
     async def _watch(self, path: str, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
         watch, loop = self._watches[path], asyncio.get_running_loop()
+
+        def end_interruption(began_at: float) -> None:
+            # Only if that very stream still flows: one that ended at once has ended no interruption.
+            if self._watches[path].began_at == began_at:
+                self._interruptions.end(_plural(path))
+
         await asyncio.sleep(watch.not_before - _now())
         async with self._report_failures(_plural(path)):
             answer = await send(request)
@@ -108,14 +119,9 @@ class KopfSession:
             if await self._check_status(answer, _plural(path)):
                 answer.content = EventStream(answer.content, watch)  # type: ignore[assignment]
                 watch.began_at = _now()
-                loop.call_later(SETTLED_SECONDS, self._end_interruption, path, watch.began_at)
+                loop.call_later(SETTLED_SECONDS, end_interruption, watch.began_at)
                 self.has_watch.set()
         return answer
-
-    def _end_interruption(self, path: str, began_at: float) -> None:
-        # Only if that very stream still flows: one that ended at once has ended no interruption.
-        if self._watches[path].began_at == began_at:
-            self._interruptions.end(_plural(path))
 
     @asynccontextmanager
     async def _report_failures(self, stream: str) -> AsyncIterator[None]:
@@ -162,13 +168,3 @@ def _now() -> float:
 
 def _plural(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _tls(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context

@@ -67,22 +67,22 @@ class EventStream:
 
     async def iter_chunked(self, n: int, /) -> AsyncIterator[bytes]:
         """Read events. After a line that is none nothing is trusted any more: kopf lists everything again."""
+        rest = b""
         try:
-            async for line in self._lines(n):
-                self._watch.end_reason = _problem(line)
-                yield EXPIRED_LINE if self._watch.end_reason else line
+            async for chunk in self._content.iter_chunked(n):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in filter(None, lines):
+                    yield self._check_line(line + b"\n")
+            if rest:
+                yield self._check_line(rest)
         except aiohttp.ClientError:
             self._watch.end_reason = CUT
             raise
 
-    async def _lines(self, n: int) -> AsyncIterator[bytes]:
-        rest = b""
-        async for chunk in self._content.iter_chunked(n):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in filter(None, lines):
-                yield line + b"\n"
-        if rest:
-            yield rest
+    def _check_line(self, line: bytes) -> bytes:
+        """Return the line, or the one that makes kopf list again if it is no event."""
+        self._watch.end_reason = _problem(line)
+        return EXPIRED_LINE if self._watch.end_reason else line
 
 
 def _problem(line: bytes) -> str:

@@ -5,8 +5,9 @@ Reads command lines into flags, and the value of ``--feature-gates`` into the ga
 
 from __future__ import annotations
 
+import itertools
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -131,7 +132,18 @@ def read_flags(words: Sequence[tuple[str, str]]) -> list[CommandFlag]:
 
     A word that is a whole command line, for a shell, is split into its own words.
     """
-    parts = [(part, path) for word, path in words for part in _split_shell_line(word)]
+    parts: list[tuple[str, str]] = []
+    for word, path in words:
+        if PROGRAM not in word or not any(space in word for space in " \t\n"):
+            parts.append((word, path))
+            continue
+        try:
+            shell_words = shlex.split(word, comments=True)
+        except ValueError:
+            shell_words = word.split()
+        # Behind a redirection are files and other commands.
+        own_words = itertools.takewhile(lambda part: not part.startswith(_REDIRECTIONS), shell_words)
+        parts.extend((part, path) for part in own_words)
     flags: list[CommandFlag] = []
     index = 0
     while index < len(parts):
@@ -147,20 +159,6 @@ def read_flags(words: Sequence[tuple[str, str]]) -> list[CommandFlag]:
             index += 1
         flags.append(CommandFlag(name, value if value or equals else "true", path))
     return flags
-
-
-def _split_shell_line(word: str) -> Iterator[str]:
-    if PROGRAM not in word or not any(space in word for space in " \t\n"):
-        yield word
-        return
-    try:
-        parts = shlex.split(word, comments=True)
-    except ValueError:
-        parts = word.split()
-    for part in parts:
-        if part.startswith(_REDIRECTIONS):
-            return  # what follows is another command, or a file
-        yield part
 
 
 _GATE_GROUPS = ("AllAlpha", "AllBeta")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scheduler_operator.migrate.draft import TARGETS, PluginChanges, ProfileDraft
+from scheduler_operator.migrate.draft import TARGETS, ProfileDraft
 from scheduler_operator.migrate.input_part import ImportNotes
 from scheduler_runtime import config
 
@@ -29,12 +29,25 @@ def shorten(draft: ProfileDraft, notes: ImportNotes, *, is_alone: bool) -> None:
     meaning = _meaning(draft)
     if not meaning:
         return
+
+    def entry_removals() -> Iterator[Removal]:
+        for changes in draft.plugins.values():
+            for entries in (changes.enabled, changes.disabled) if changes is not fixed else ():
+                for entry in tuple(entries):
+                    # By identity, as of two equal entries one may be gone; and only now, as earlier ones may be.
+                    index = next(index for index, other in enumerate(entries) if other is entry)
+                    yield entry.name, partial(entries.pop, index), partial(entries.insert, index, entry)
+
+    def field_removals(fields: dict[str, Any]) -> Iterator[Removal]:
+        for field, value in tuple(fields.items()):
+            yield field, partial(fields.pop, field), partial(fields.__setitem__, field, value)
+
     repeating = f"what repeats the defaults of Kubernetes {', '.join(meaning)} was left out"
-    if needless := _leave_out(lambda: _entry_removals(draft, fixed), draft, meaning):
+    if needless := _leave_out(entry_removals, draft, meaning):
         names = ", ".join(dict.fromkeys(needless))
         notes.remark(draft.path_of("plugins"), f"{repeating}: {names}")
     for name, args in draft.args.items():
-        needless = _leave_out(partial(_field_removals, args.fields), draft, meaning)
+        needless = _leave_out(partial(field_removals, args.fields), draft, meaning)
         if needless and not any(name in effective_args for _, effective_args in meaning.values()):
             notes.remark(args.path, f"left out, because {name} is off")
         elif needless:
@@ -57,22 +70,6 @@ def _leave_out(removals: Callable[[], Iterator[Removal]], draft: ProfileDraft, m
                 put_back()
         if len(needless) == before:
             return needless
-
-
-def _entry_removals(draft: ProfileDraft, fixed: PluginChanges | None) -> Iterator[Removal]:
-    for changes in draft.plugins.values():
-        if changes is fixed:
-            continue
-        for entries in (changes.enabled, changes.disabled):
-            for entry in tuple(entries):
-                # By identity, as of two equal entries one may be gone; and only now, as earlier ones may be.
-                index = next(index for index, other in enumerate(entries) if other is entry)
-                yield entry.name, partial(entries.pop, index), partial(entries.insert, index, entry)
-
-
-def _field_removals(fields: dict[str, Any]) -> Iterator[Removal]:
-    for field, value in tuple(fields.items()):
-        yield field, partial(fields.pop, field), partial(fields.__setitem__, field, value)
 
 
 def _meaning(draft: ProfileDraft) -> Meaning:

@@ -103,7 +103,15 @@ def build_objects(process: ProcessDraft, requested_name: str, notes: ImportNotes
             objects.append(_object("PluginConfig", _reference(name, plugin), {**spec, "declares": declares[plugin]}))
         profile_spec = _profile_spec(name, names[0], draft, process, plugins)
         objects.append(_object("SchedulerProfile", name, profile_spec, process.allowed))
-    _check_objects(objects, notes)
+    models: dict[str, type[BaseModel]] = {"SchedulerProfile": ProfileSpec, "PluginConfig": PluginConfigSpec}
+    for item in objects:
+        model = models[item["kind"]]
+        try:
+            model.model_validate(item["spec"])
+        except ValidationError as error:
+            place = f"{item['kind']} {item['metadata']['name']}, which would come of it"
+            for problem in explain(error, model):
+                notes.refuse(f"{place}: spec.{problem.path}", problem.message)
     return objects
 
 
@@ -256,19 +264,6 @@ def _object(kind: str, name: str, spec: Object, allowed: Collection[str] = ()) -
     if allowed:
         metadata["annotations"] = {ANNOTATION: ", ".join(sorted(allowed))}
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
-
-
-def _check_objects(objects: list[Object], notes: ImportNotes) -> None:
-    """Refuse the input for each object that the API would refuse."""
-    models: dict[str, type[BaseModel]] = {"SchedulerProfile": ProfileSpec, "PluginConfig": PluginConfigSpec}
-    for item in objects:
-        model = models[item["kind"]]
-        try:
-            model.model_validate(item["spec"])
-        except ValidationError as error:
-            place = f"{item['kind']} {item['metadata']['name']}, which would come of it"
-            for problem in explain(error, model):
-                notes.refuse(f"{place}: spec.{problem.path}", problem.message)
 
 
 def without_nulls(value: Any) -> Any:

@@ -44,8 +44,15 @@ def read_policy(source: InputPart) -> ProcessDraft:
     enable_new_plugins_wholly(draft, source.notes)
     if "priorities" not in source:
         keep_old_weights(draft, source.notes, source.path_of("priorities"))
-    # Last, when every step has said at which points a plugin is on.
-    _disable_everywhere(draft)
+    # A plugin that is off at every point it has is disabled at multiPoint, in one entry. Last of the steps, each of
+    # which may turn one on again.
+    extends = catalog.defaults(Version.parse(catalog.NEWEST_MINOR)).extends
+    for name in {entry.name: None for changes in draft.plugins.values() for entry in changes.disabled}:
+        points = [point for point in extends.get(name, ()) if not point.startswith(("placement", "podGroup"))]
+        if points and all(any(entry.name == name for entry in draft.at(point).disabled) for point in points):
+            for changes in draft.plugins.values():
+                changes.disabled = [entry for entry in changes.disabled if entry.name != name]
+            draft.at("multiPoint").disable(name)
     if source.boolean("alwaysCheckAllPredicates"):
         source.remark("alwaysCheckAllPredicates", _ALWAYS)
     extenders = [read_extender(entry) for entry in source.entries("extenders")]
@@ -164,14 +171,3 @@ def _remark_on_plugins(source: InputPart, key: str, verb: str, enabled: list[str
         message += f"; no entry stands for {', '.join(missing)}, so that they do not {verb}: "
         message += "take them out of disabled to have them back"
     source.notes.remark(source.path_of(key), message)
-
-
-def _disable_everywhere(draft: ProfileDraft) -> None:
-    """Disable at multiPoint, in one entry, each plugin that is off at every point it has."""
-    extends = catalog.defaults(Version.parse(catalog.NEWEST_MINOR)).extends
-    for name in {entry.name: None for changes in draft.plugins.values() for entry in changes.disabled}:
-        points = [point for point in extends.get(name, ()) if not point.startswith(("placement", "podGroup"))]
-        if points and all(any(entry.name == name for entry in draft.at(point).disabled) for point in points):
-            for changes in draft.plugins.values():
-                changes.disabled = [entry for entry in changes.disabled if entry.name != name]
-            draft.at("multiPoint").disable(name)

@@ -42,7 +42,7 @@ class Override(Model):
 
     @property
     def lacks_value(self) -> bool:
-        """Whether the operation needs a value and has none; a CEL rule cannot check a value of any type."""
+        """True if the operation needs a value and has none; a CEL rule cannot check a value of any type."""
         return self.op in ("add", "replace", "test") and "value" not in self.model_fields_set
 
     def operation(self) -> dict[str, Any]:

@@ -23,14 +23,17 @@ def refusal_problems(error: ApiError) -> Problems | None:
         return _permission(
             f"the plugins of this profile need rights that the operator does not have: {' '.join(rules)}; {_GRANT}"
         )
-    if _is_by_admission(error):
+    # Admission is a policy, webhook or quota: it refuses what RBAC allows, with 403 or with a status of its own.
+    is_forbidden = error.status == HTTPStatus.FORBIDDEN
+    is_invalid = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if (is_forbidden and not _NO_RIGHT.search(error.message)) or (is_invalid and _ADMISSION.search(error.message)):
         return _permission(
             f"the cluster's admission control refuses {error.target}: {error.message}; "
             "change the policy, webhook or quota that it names, or what the profile asks for"
         )
-    if error.status == HTTPStatus.FORBIDDEN:
+    if is_forbidden:
         return _permission(f"the operator lacks a right of its own, install its chart again: {error.message}")
-    if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+    if is_invalid:
         message = f"the API server refuses what follows from this profile: {error.message}"
         return Problems("Invalid", (Problem("spec.scheduler", message),))
     return None
@@ -38,24 +41,18 @@ def refusal_problems(error: ApiError) -> Problems | None:
 
 def ungranted_problems(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
     """Return the problem of ``plugins`` that declare rules which no ClusterRole lets the operator pass on."""
-    listing, names = " ".join(_format_rule(rule) for rule in rules), ", ".join(sorted(plugins))
-    needs = f"what PluginConfigs declare of {names} needs rights that nobody has granted to plugins"
+    # The format is that of the API server's own refusals (pkg/registry/rbac/validation, CompactString).
+    fields = {"APIGroups": "apiGroups", "Resources": "resources", "ResourceNames": "resourceNames", "Verbs": "verbs"}
+    texts = [
+        ", ".join(f"{name}:{json.dumps(rule[field])}" for name, field in fields.items() if field in rule)
+        for rule in rules
+    ]
+    listing = " ".join(f"{{{text}}}" for text in texts)
+    needs = (
+        f"what PluginConfigs declare of {', '.join(sorted(plugins))} needs rights that nobody has granted to plugins"
+    )
     return _permission(f"{needs}: {listing}; {_GRANT}")
 
 
 def _permission(message: str) -> Problems:
     return Problems("PermissionMissing", (Problem("", message),))
-
-
-def _format_rule(rule: PolicyRule) -> str:
-    """Format a rule as the API server does in its own refusals."""
-    fields = {"APIGroups": "apiGroups", "Resources": "resources", "ResourceNames": "resourceNames", "Verbs": "verbs"}
-    return "{" + ", ".join(f"{name}:{json.dumps(rule[field])}" for name, field in fields.items() if field in rule) + "}"
-
-
-def _is_by_admission(error: ApiError) -> bool:
-    """Return whether admission (a policy, webhook or quota) refused a request that RBAC allows."""
-    if error.status == HTTPStatus.FORBIDDEN:
-        return _NO_RIGHT.search(error.message) is None
-    is_rejection = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return is_rejection and _ADMISSION.search(error.message) is not None

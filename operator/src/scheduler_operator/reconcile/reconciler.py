@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from scheduler_operator import render
 from scheduler_operator.cluster.api import ApiError
-from scheduler_operator.cluster.objects import Cluster, Identity, NameTakenError, Object
+from scheduler_operator.cluster.objects import Cluster, Identity, NameConflictError, Object
 from scheduler_operator.desired import desired_objects, permissions
 from scheduler_operator.desired.release import Release
 from scheduler_operator.reconcile import api_refusals, status
@@ -27,7 +27,7 @@ from scheduler_operator.reconcile.members import running_members
 from scheduler_operator.reconcile.pod_trouble import find_pod_trouble
 from scheduler_operator.reconcile.status import DeploymentState, SchedulerState
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_operator.render import PluginConfigs, Problems, Rendered
+from scheduler_operator.render import Problems, Rendered
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import generated_name
 from scheduler_operator.resources.user_object import Status, UserObject
@@ -106,14 +106,26 @@ async def reconcile(name: str, operator: Operator) -> bool:
     """
     profile = await operator.cluster.profile(name)
     plugin_configs = await operator.cluster.plugin_configs()
-    operator.add(kinds.PLUGIN_CONFIG, _configs_with_stale_users(name, profile, plugin_configs))
+    # The PluginConfigs whose ``usedBy`` is wrong about this profile.
+    stale_configs = [
+        config.name
+        for config in plugin_configs.values()
+        if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
+    ]
+    operator.add(kinds.PLUGIN_CONFIG, stale_configs)
     joiners = await operator.cluster.joiners(name)
-    _requeue_former_owner(name, profile, operator)
+    # The process in which the profile ran until now has to render without it.
+    former_owner, owner = operator.joined.pop(name, ""), render.joins(profile) if profile else ""
+    if former_owner and former_owner != owner:
+        operator.add(kinds.PROFILE, [former_owner])
+    if owner:
+        operator.joined[name] = owner
     if profile is None:
         operator.cluster.forget(name)  # its objects are garbage-collected, by owner reference
         operator.add(kinds.PROFILE, [joiner.name for joiner in joiners])
         return True
-    if render.joins(profile):
+    if owner:
+        # Whoever joins this one cannot: only a profile with a process of its own can be joined.
         operator.add(kinds.PROFILE, [joiner.name for joiner in joiners])
         return await _join(profile, operator)
     if profile.spec.get("paused") is True:
@@ -132,16 +144,6 @@ async def reconcile(name: str, operator: Operator) -> bool:
             return True
         case Rendered() as rendered:
             return await _apply(profile, members, rendered, operator)
-
-
-def _requeue_former_owner(name: str, profile: UserObject | None, operator: Operator) -> None:
-    """Queue the profile in whose process this one ran, when it does no longer."""
-    owner = render.joins(profile) if profile else ""
-    former_owner = operator.joined.pop(name, "")
-    if former_owner and former_owner != owner:
-        operator.add(kinds.PROFILE, [former_owner])
-    if owner:
-        operator.joined[name] = owner
 
 
 async def _join(profile: UserObject, operator: Operator) -> bool:
@@ -185,21 +187,16 @@ async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
     return True
 
 
-def _configs_with_stale_users(name: str, profile: UserObject | None, plugin_configs: PluginConfigs) -> list[str]:
-    """Return the PluginConfigs whose ``usedBy`` is wrong about the profile called ``name``."""
-    return [
-        config.name
-        for config in plugin_configs.values()
-        if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
-    ]
-
-
 async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: Rendered, operator: Operator) -> bool:
     """Apply the objects of a process and report its state; return whether it is settled."""
+    name = generated_name(profile.name)
     try:
-        problems = await _missing_grants(rendered, operator) or _forbidden_sources(rendered, operator.release)
+        problems = await _permission_problems(rendered, operator)
         if problems is None:
-            await _absorb_joiners(joiners, generated_name(profile.name), operator)
+            # The joiners' own processes end before this one serves their pods: two schedulers for one name could
+            # both fill a node.
+            for joiner in (joiner for joiner in joiners if joiner.status.get("configMap") != name):
+                await operator.cluster.apply(joiner, [], partial(operator.events.record_repair, joiner))
             applied = await operator.cluster.apply(
                 profile,
                 desired_objects(profile, rendered, operator.release),
@@ -209,7 +206,7 @@ async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: R
             for member in (profile, *joiners):
                 await operator.report(member, status.accepted_status(member, rendered, state))
             return state.is_settled
-    except NameTakenError as error:
+    except NameConflictError as error:
         problems = Problems("NameTaken", (Problem("", str(error)),))
     except ApiError as error:
         problems = api_refusals.refusal_problems(error)
@@ -222,31 +219,15 @@ async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: R
     return False
 
 
-async def _absorb_joiners(joiners: Sequence[UserObject], document: str, operator: Operator) -> None:
-    """End the joiners' own processes before the one with that ``document`` serves their pods.
-
-    Two schedulers for one name could both fill a node.
-    """
-    for joiner in (joiner for joiner in joiners if joiner.status.get("configMap") != document):
-        await operator.cluster.apply(joiner, [], partial(operator.events.record_repair, joiner))
-
-
-async def _missing_grants(rendered: Rendered, operator: Operator) -> Problems | None:
-    """Return the declared permissions that the operator may not pass on, as a problem.
-
-    Its own powers, over roles and Deployments, are not among those that it may.
-    """
-    if not rendered.declared:
-        return None
-    granted = await operator.cluster.plugin_permissions()
-    plugins = [name for name, rules in rendered.declared_by.items() if permissions.uncovered_rules(rules, granted)]
-    missing = permissions.uncovered_rules(rendered.declared, granted)
-    return api_refusals.ungranted_problems(missing, plugins) if plugins else None
-
-
-def _forbidden_sources(rendered: Rendered, release: Release) -> Problems | None:
-    """Return the problem of plugin code in ConfigMaps where the installation does not allow it."""
-    if release.allows_sources or rendered.engine != "Python" or not rendered.sources:
+async def _permission_problems(rendered: Rendered, operator: Operator) -> Problems | None:
+    """Return the problem of plugins that the installation does not permit: their rules, or code in ConfigMaps."""
+    if rendered.declared:
+        # The operator's own powers, over roles and Deployments, are not among those that it may pass on.
+        granted = await operator.cluster.plugin_permissions()
+        plugins = [name for name, rules in rendered.declared_by.items() if permissions.uncovered_rules(rules, granted)]
+        if plugins:
+            return api_refusals.ungranted_problems(permissions.uncovered_rules(rendered.declared, granted), plugins)
+    if operator.release.allows_sources or rendered.engine != "Python" or not rendered.sources:
         return None
     message = (
         f"the code in ConfigMap {', '.join(rendered.sources)} is not run; have the chart installed with "

@@ -17,7 +17,7 @@ from scheduler_operator.resources import version_support
 from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.text_limits import truncate
 from scheduler_operator.resources.user_object import Status, UserObject
-from scheduler_runtime.config import Finding, Verdict
+from scheduler_runtime.config import Verdict
 
 MESSAGE_LENGTH = 4096
 MAX_WARNINGS = 64
@@ -61,7 +61,7 @@ class DeploymentState:
 
     @property
     def is_settled(self) -> bool:
-        """Whether exactly as many processes exist as asked for, all of them current and ready."""
+        """True if exactly as many processes exist as requested, all of them current and ready."""
         return self.replicas == self.existing == self.current == self.ready
 
 
@@ -80,7 +80,7 @@ class SchedulerState:
 
     @property
     def is_settled(self) -> bool:
-        """Whether any further change would come as an event; what pods wait for is not watched."""
+        """True if any further change would come as an event: the reasons why pods wait are not watched."""
         return self.deployment is None or self.deployment.replicas == 0 or self.deployment.is_settled
 
 
@@ -123,10 +123,16 @@ def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerSta
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, member = next(iter(rendered.members)), rendered.members[profile.name]
     remark = version_support.remark(rendered.version)
+    # At most as many warnings as a status holds; the count is that of all.
+    warnings = [
+        {"code": finding.code, "path": finding.path, "message": _message(with_suggestion(finding))}
+        for finding in member.findings[:MAX_WARNINGS]
+    ]
     status: Status = {
         "plugins": member.summary,
         "effectivePlugins": effective_plugins(member),
-        **_warnings(member.findings),
+        **({"warnings": warnings} if warnings else {}),
+        "warningCount": len(member.findings),
         "configMap": generated_name(owner),
         "configHash": rendered.hash,
     }
@@ -142,15 +148,6 @@ def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerSta
         selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
         status |= {"replicas": deployment.existing, "readyReplicas": deployment.ready, "selector": selector}
     return {**status, **_remarked(_process_conditions(profile, deployment, state, rendered.hash, owner), remark)}
-
-
-def _warnings(findings: Sequence[Finding]) -> Status:
-    """Return the warnings, at most as many as a status holds, and their number."""
-    warnings = [
-        {"code": finding.code, "path": finding.path, "message": _message(with_suggestion(finding))}
-        for finding in findings[:MAX_WARNINGS]
-    ]
-    return {"warnings": warnings, "warningCount": len(findings)} if warnings else {"warningCount": 0}
 
 
 def _message(text: str) -> str:
@@ -173,9 +170,17 @@ def _last_good(profile: UserObject) -> Status:
 def _process_conditions(
     profile: UserObject, deployment: DeploymentState, state: SchedulerState, document: str, owner: str
 ) -> Status:
+    """Return the conditions of a profile whose process is that of ``owner``, with the document of that hash."""
     trouble = state.pod_trouble
     whose = "" if owner == profile.name else f" of {owner}"
-    ready = _readiness(deployment, whose)
+    # During a rollout, some that are about to end may be among those that are ready.
+    surplus = deployment.ready - deployment.replicas
+    if surplus > 0:
+        ready = f"{deployment.ready} scheduler processes{whose} are ready, {surplus} more than wanted until the older "
+        ready += "ones have ended"
+    else:
+        older = "" if surplus or deployment.is_settled else ", not all by the newest configuration"
+        ready = f"{deployment.ready} of {deployment.replicas} scheduler processes{whose} are ready{older}"
     if deployment.replicas == 0:
         message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
         return _conditions(profile, "False", "NoMemberAvailable", message)
@@ -193,15 +198,6 @@ def _process_conditions(
         also="Stalled" if is_lasting else "Reconciling",
         full="; ".join(filter(None, causes)) or rollout,
     )
-
-
-def _readiness(deployment: DeploymentState, whose: str) -> str:
-    """Return how many processes are ready. During a rollout, some that are about to end may be among them."""
-    are_ready, surplus = f"scheduler processes{whose} are ready", deployment.ready - deployment.replicas
-    if surplus > 0:
-        return f"{deployment.ready} {are_ready}, {surplus} more than wanted until the older ones have ended"
-    older = "" if surplus or deployment.is_settled else ", not all by the newest configuration"
-    return f"{deployment.ready} of {deployment.replicas} {are_ready}{older}"
 
 
 def _outdated(profile: UserObject, members: Sequence[SchedulerMember], document: str) -> Status | None:

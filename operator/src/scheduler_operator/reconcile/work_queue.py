@@ -10,6 +10,7 @@ A key rests longer after each failure in a row, without delaying any other key.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -119,24 +120,20 @@ class WorkQueue(Generic[Key]):
         """
         async with asyncio.TaskGroup() as group:
             for number in range(workers):
-                group.create_task(self._worker(work), name=f"worker {number}")
+                group.create_task(self._work_on_keys(work), name=f"worker {number}")
 
-    async def _worker(self, work: Callable[[Key], Awaitable[bool]]) -> None:
+    async def _work_on_keys(self, work: Callable[[Key], Awaitable[bool]]) -> None:
         while True:
-            key = await self._next()
+            while (key := self._queue.take(self._clock())) is None:
+                end = self._queue.next_end_of_rest()
+                # Cleared before the wait, without an await since take: an add in between would be lost.
+                self._changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(None if end is None else max(end - self._clock(), 0.0)):
+                        await self._changed.wait()
             if await work(key):
                 self._queue.mark_done(key)
             else:
                 self._queue.mark_failed(key, self._clock())
+            # Another worker may wait for a key that rests now, or that was added while it was running.
             self._changed.set()
-
-    async def _next(self) -> Key:
-        while (key := self._queue.take(self._clock())) is None:
-            end = self._queue.next_end_of_rest()
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(None if end is None else max(end - self._clock(), 0.0)):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
-        return key

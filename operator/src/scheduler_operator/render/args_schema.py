@@ -159,10 +159,18 @@ def value_problems(schema: Schema, value: Any) -> SchemaProblems:
             yield from _count_problems(schema, len(value), "Items", "entries")
         case "string":
             yield from _count_problems(schema, len(value), "Length", "characters")
-            if "pattern" in schema and not _matches(schema["pattern"], value):
-                yield (), f"{value!r} does not match {schema['pattern']}"
-            if schema.get("format") == "duration" and not _is_duration(value):
-                yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
+            if "pattern" in schema:
+                try:
+                    _adapter(schema["pattern"]).validate_python(value)
+                except ValidationError:
+                    yield (), f"{value!r} does not match {schema['pattern']}"
+            if schema.get("format") == "duration":
+                try:
+                    is_duration = Duration(_DURATION.validate_python(value)).seconds >= 0
+                except ValidationError:
+                    is_duration = False
+                if not is_duration:
+                    yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
         case "integer" | "number":
             yield from _number_problems(schema, value)
 
@@ -226,19 +234,4 @@ def _adapter(pattern: str) -> TypeAdapter[str]:
     return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
 
 
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        _adapter(pattern).validate_python(value)
-    except ValidationError:
-        return False
-    return True
-
-
 _DURATION: TypeAdapter[str] = TypeAdapter(DurationField)
-
-
-def _is_duration(value: str) -> bool:
-    try:
-        return Duration(_DURATION.validate_python(value)).seconds >= 0
-    except ValidationError:
-        return False

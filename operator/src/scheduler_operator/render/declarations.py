@@ -13,7 +13,6 @@ from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource, Declares
 from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_operator.render.outcome import PluginConfigs
-from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
 from scheduler_runtime.catalog.checks import refuse
@@ -85,9 +84,15 @@ def read_declarations(plugin_configs: PluginConfigs, plugins: Iterable[str], nam
         plugin = plugin_config.spec.get("plugin")
         if plugin not in names or not plugin_config.spec.get("declares"):
             continue
-        spec = _read_valid(plugin_config, namespace)
-        if isinstance(spec, Problem):
-            problems.setdefault(plugin, spec)
+        # The first problem is enough here: all of them are reported at the PluginConfig itself.
+        try:
+            spec = PluginConfigSpec.model_validate(plugin_config.spec)
+        except ValidationError as error:
+            problem = explain(error, PluginConfigSpec)[0].below("spec")
+            problems.setdefault(plugin, Problem(f"PluginConfig {name}: {problem.path}", problem.message))
+            continue
+        if mistake := next(declaration_problems(spec, namespace), None):
+            problems.setdefault(plugin, Problem(f"PluginConfig {name}: {mistake.path}", mistake.message))
             continue
         other, other_spec = specs.setdefault(plugin, (name, spec))
         if (other_spec.declares, other_spec.source) != (spec.declares, spec.source):
@@ -102,18 +107,6 @@ def read_declarations(plugin_configs: PluginConfigs, plugins: Iterable[str], nam
         problems,
         {plugin: spec.declares for plugin, (_, spec) in specs.items() if spec.declares and plugin not in problems},
     )
-
-
-def _read_valid(plugin_config: UserObject, namespace: str) -> PluginConfigSpec | Problem:
-    """Return the spec, or the first problem of its declaration."""
-    where = f"PluginConfig {plugin_config.name}: "
-    try:
-        spec = PluginConfigSpec.model_validate(plugin_config.spec)
-    except ValidationError as error:
-        problem = explain(error, PluginConfigSpec)[0].below("spec")
-        return Problem(f"{where}{problem.path}", problem.message)
-    mistake = next(declaration_problems(spec, namespace), None)
-    return Problem(f"{where}{mistake.path}", mistake.message) if mistake else spec
 
 
 def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Problem]:

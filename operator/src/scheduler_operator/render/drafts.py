@@ -75,7 +75,13 @@ def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec")
 
 def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
     """Read ``profile``. With ``joined``, its document has other profiles too, so that comments name the profile."""
-    name_problems = tuple(_name_problems(profile))
+    name_problems = []
+    if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
+        name_problems.append(Problem("metadata.name", f"{profile.name} {INVALID_NAME_MESSAGE}"))
+    if profile.name in RESERVED:
+        name_problems.append(Problem("metadata.name", RESERVED_NAME_MESSAGE))
+    if profile.name == DEFAULT_SCHEDULER_NAME and profile.spec.get("replacesDefaultScheduler") is not True:
+        name_problems.append(Problem("spec.replacesDefaultScheduler", DEFAULT_SCHEDULER_MESSAGE))
     reading = read_leniently(ProfileSpec, profile.spec, "spec")
     if (spec := reading.value) is None:
         return Problems("Invalid", (*name_problems, *reading.problems))
@@ -178,15 +184,6 @@ def uses(profile: UserObject, plugin_config: UserObject) -> bool:
     entries = [entry for items in lists if isinstance(items, list) for entry in items if isinstance(entry, Mapping)]
     plugin = plugin_config.spec.get("plugin")
     return isinstance(plugin, str) and any(entry.get("name") == plugin for entry in entries)
-
-
-def _name_problems(profile: UserObject) -> Iterator[Problem]:
-    if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
-        yield Problem("metadata.name", f"{profile.name} {INVALID_NAME_MESSAGE}")
-    if profile.name in RESERVED:
-        yield Problem("metadata.name", RESERVED_NAME_MESSAGE)
-    if profile.name == DEFAULT_SCHEDULER_NAME and profile.spec.get("replacesDefaultScheduler") is not True:
-        yield Problem("spec.replacesDefaultScheduler", DEFAULT_SCHEDULER_MESSAGE)
 
 
 def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:

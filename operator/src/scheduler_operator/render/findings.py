@@ -71,32 +71,28 @@ def reword_for_nodes(findings: Iterable[Finding], nodes: Sequence[Expressions]) 
     ``nodes`` has the expressions of each profile, in the document's order. Paths are still those of the document.
     """
     for finding in findings:
-        for index, expressions in enumerate(nodes):
-            if expressions and finding.path.startswith(f"profiles[{index}]."):
-                yield _reword(finding, expressions)
-                break
-        else:
+        own = (own for index, own in enumerate(nodes) if own and finding.path.startswith(f"profiles[{index}]."))
+        if (expressions := next(own, None)) is None:
             yield finding
-
-
-def _reword(finding: Finding, expressions: Expressions) -> Finding:
-    term = NodeSelectorTerm(
-        match_expressions=tuple(
-            NodeSelectorRequirement.model_validate_json(json.dumps(expression)) for expression in expressions
+            continue
+        term = NodeSelectorTerm(
+            match_expressions=tuple(
+                NodeSelectorRequirement.model_validate_json(json.dumps(expression)) for expression in expressions
+            )
         )
-    )
-    match finding.code:
-        case "NodesContradictAffinity" if can_match(term):
-            message = f"nodes asks for {describe_term(term)}, which addedAffinity rules out; {finding.message}"
-            return replace(finding, message=message, suggestion="conditions in addedAffinity that leave such nodes")
-        case "NodesContradictAffinity":
-            message = f"nodes contradicts itself: no node can match {describe_term(term)}"
-            return replace(finding, message=message, suggestion="nodes: {matchLabels: {pool: batch}}")
-        case "NodesIgnoredBySpread":
-            term_text = describe_term(term)
-            message = f"pods go to nodes with {term_text}, but hard spread constraints count the other nodes too"
-            return replace(finding, message=message)
-    return finding
+        match finding.code:
+            case "NodesContradictAffinity" if can_match(term):
+                message = f"nodes asks for {describe_term(term)}, which addedAffinity rules out; {finding.message}"
+                suggestion = "conditions in addedAffinity that leave such nodes"
+                yield replace(finding, message=message, suggestion=suggestion)
+            case "NodesContradictAffinity":
+                message = f"nodes contradicts itself: no node can match {describe_term(term)}"
+                yield replace(finding, message=message, suggestion="nodes: {matchLabels: {pool: batch}}")
+            case "NodesIgnoredBySpread":
+                message = f"pods go to nodes with {describe_term(term)}, but hard spread constraints count the other "
+                yield replace(finding, message=f"{message}nodes too")
+            case _:
+                yield finding
 
 
 def findings_by_profile(

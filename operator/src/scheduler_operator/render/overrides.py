@@ -1,6 +1,6 @@
 """JSON Patch overrides (``spec.overrides``), applied to the rendered document and its origins together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +47,17 @@ def apply_overrides(
         if isinstance(patched, str):
             problems.append(Problem(path, patched))
             continue
-        if forbidden := [Problem(path, message) for message in _forbidden_changes(document, patched)]:
-            problems.extend(forbidden)
+        forbidden = [
+            f"changes {'.'.join(steps)}, by which berth finds the scheduler again; leave it as it is"
+            for steps in _PROTECTED_FIELDS
+            if _at(document, steps) != _at(patched, steps)
+        ]
+        if _names(document) != _names(patched):
+            forbidden.append(
+                "changes which profiles there are or what they are called: that is what SchedulerProfiles say"
+            )
+        if forbidden:
+            problems.extend(Problem(path, message) for message in forbidden)
             continue
         origin = Origin(path, path, profile)
         if override.op == "remove":
@@ -99,15 +108,6 @@ def _copy(tree: Tree) -> Tree:
         case Items():
             return Items(tree.origin, [_copy(inner) for inner in tree])
     return tree
-
-
-def _forbidden_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each change of a field that overrides may not change."""
-    for steps in _PROTECTED_FIELDS:
-        if _at(before, steps) != _at(after, steps):
-            yield f"changes {'.'.join(steps)}, by which berth finds the scheduler again; leave it as it is"
-    if _names(before) != _names(after):
-        yield "changes which profiles there are or what they are called: that is what SchedulerProfiles say"
 
 
 def _at(document: Any, steps: Sequence[str]) -> Any:

@@ -61,7 +61,19 @@ def command(
     else:
         other = _single_document(new, target)
     changes = list(differences(one, other))
-    text = _table(changes) if form == "table" else formatting.format_value(list(map(_to_value, changes)), form)
+    if form == "table":
+        text = _format_table(changes)
+    else:
+        values = [
+            {
+                **({"profile": change.profile} if change.profile else {}),
+                "where": change.where,
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in changes
+        ]
+        text = formatting.format_value(values, form)
     return Answer(text, (*one.remarks, *other.remarks), Status.FINDINGS if changes else Status.FINE)
 
 
@@ -76,7 +88,7 @@ def _single_document(objects: "InputObjects", target: "Target") -> "SchedulerDoc
     return documents[0]
 
 
-def _table(changes: Iterable["Difference"]) -> str:
+def _format_table(changes: Iterable["Difference"]) -> str:
     from scheduler_operator.cli.formatting import format_table, whole_numbers
 
     def cell(value: Any) -> str:
@@ -93,8 +105,3 @@ def _table(changes: Iterable["Difference"]) -> str:
         for change in changes
     ]
     return format_table(("WHERE", "A", "B"), rows) if rows else ""
-
-
-def _to_value(change: "Difference") -> dict[str, Any]:
-    profile = {"profile": change.profile} if change.profile else {}
-    return {**profile, "where": change.where, "before": change.before, "after": change.after}

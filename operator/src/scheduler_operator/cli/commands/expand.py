@@ -60,9 +60,13 @@ def command(
 
 def _format_profile(profile: "ExplainedProfile") -> str:
     from scheduler_operator.cli.formatting import format_table, without_repeats
+    from scheduler_runtime.config import missing_plugins
     from scheduler_runtime.config.plugin_origins import NOT_IN_KUBE_SCHEDULER, NOT_YET
 
-    not_in_berth = _not_in_berth(profile)
+    # The plugins that a document for kube-scheduler enables and Berth's own scheduler does not have.
+    not_in_berth: Collection[str] = ()
+    if profile.is_document and profile.process.engine != "Python":
+        not_in_berth = missing_plugins("Python", profile.part.effective.names, profile.process.declared)
     rows = []
     for point, origins in profile.origins.items():
         for origin in origins:
@@ -75,15 +79,6 @@ def _format_profile(profile: "ExplainedProfile") -> str:
     title = f"{profile.part.effective.scheduler_name} ({profile.part.source.name}), {profile.process.target}"
     table = format_table(HEADING, without_repeats(rows))
     return "".join((f"{title}\n\n{table}", *(f"\n{note}\n" for note in notes)))
-
-
-def _not_in_berth(profile: "ExplainedProfile") -> Collection[str]:
-    """Return the plugins that a document for kube-scheduler enables and Berth's own scheduler does not have."""
-    from scheduler_runtime.config import missing_plugins
-
-    if not profile.is_document or profile.process.engine == "Python":
-        return ()
-    return missing_plugins("Python", profile.part.effective.names, profile.process.declared)
 
 
 def _to_value(profile: "ExplainedProfile") -> dict[str, Any]:

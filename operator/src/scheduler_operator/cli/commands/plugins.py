@@ -1,7 +1,7 @@
 """``berth plugins``: the plugins of the catalog and the installed ones."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,50 +50,45 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
     if name is None:
         every = plugin_facts.every_plugin()
         if form == "table":
-            return Answer(_overview(every))
+            return Answer(_format_overview(every))
         return Answer(formatting.format_value([_to_value(facts) for facts in every], form))
     facts = plugin_facts.facts_of(name)
     if facts is None:
-        raise RefusedError(Refusal(name, _unknown_message(name, plugin_facts.names())))
+        from scheduler_runtime import catalog
+        from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
+        from scheduler_runtime.config import unknown_plugin_message
+
+        if name in catalog.REMOVED_PLUGINS:
+            raise RefusedError(Refusal(name, unknown_plugin_message(name)))
+        advice = did_you_mean(nearest_name(name, plugin_facts.names()))
+        advice = advice or "; berth plugins lists those that there are, which include those of installed packages"
+        raise RefusedError(Refusal(name, f"there is no plugin {name!r}{advice}"))
     if facts.problem:
         raise RefusedError(Refusal(name, facts.problem))
-    return Answer(_page(facts) if form == "table" else formatting.format_value(_to_value(facts), form))
+    return Answer(_format_page(facts) if form == "table" else formatting.format_value(_to_value(facts), form))
 
 
-def _unknown_message(name: str, names: list[str]) -> str:
-    from scheduler_runtime import catalog
-    from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
-    from scheduler_runtime.config import unknown_plugin_message
-
-    if name in catalog.REMOVED_PLUGINS:
-        return unknown_plugin_message(name)
-    otherwise = "; berth plugins lists those that there are, which include those of installed packages"
-    return f"there is no plugin {name!r}{did_you_mean(nearest_name(name, names)) or otherwise}"
-
-
-def _overview(every: Iterable["PluginFacts"]) -> str:
+def _format_overview(every: Iterable["PluginFacts"]) -> str:
     from scheduler_operator.cli.formatting import format_table
+    from scheduler_operator.cli.plugin_facts import every_minor
 
+    oldest, *_, newest = every_minor()
     rows = []
     for facts in every:
         minors = list(facts.points)
+        if not minors:
+            versions = "-"
+        elif minors[-1] == newest:
+            versions = "all" if minors[0] == oldest else f"{minors[0]}+"
+        else:
+            versions = f"{minors[0]} to {minors[-1]}"
         default = _format_weight(facts.default_weights.get(minors[-1]) if minors else None)
         if facts.problem:
             summary = facts.problem[:1].upper() + facts.problem[1:]
         else:
             summary = f"{facts.summary} ({facts.origin})".lstrip() if facts.origin else facts.summary
-        rows.append((facts.name, _format_versions(minors), default, "yes" if facts.hooks else "-", summary))
+        rows.append((facts.name, versions, default, "yes" if facts.hooks else "-", summary))
     return format_table(("NAME", "KUBERNETES", "DEFAULT", "BERTH", "WHAT IT DOES"), rows)
-
-
-def _format_versions(minors: list[str]) -> str:
-    from scheduler_operator.cli.plugin_facts import every_minor
-
-    if not minors:
-        return "-"
-    if minors[-1] == every_minor()[-1]:
-        return f"{minors[0]}+" if minors[0] != every_minor()[0] else "all"
-    return f"{minors[0]} to {minors[-1]}"
 
 
 def _format_weight(weight: int | None) -> str:
@@ -101,38 +96,30 @@ def _format_weight(weight: int | None) -> str:
     return "off" if weight is None else f"weight {weight}" if weight else "on"
 
 
-def _page(facts: "PluginFacts") -> str:
+def _format_page(facts: "PluginFacts") -> str:
+    """Return everything about one plugin, as text in sections."""
     from scheduler_operator.cli.console import printable
-
-    text = "\n".join(section for section in _sections(facts) if section)
-    return "".join(f"{printable(line)}\n" for line in text.splitlines())
-
-
-def _sections(facts: "PluginFacts") -> Iterator[str]:
     from scheduler_operator.cli.formatting import format_table
 
-    yield "".join(f"{line}\n" for line in (facts.name, facts.summary) if line)
+    sections = ["".join(f"{line}\n" for line in (facts.name, facts.summary) if line)]
     if facts.origin:
-        yield f"From {facts.origin}.\n"
+        sections.append(f"From {facts.origin}.\n")
     else:
-        yield format_table(
-            ("KUBERNETES", "DEFAULT", "EXTENSION POINTS"),
-            [
-                (minor, _format_weight(facts.default_weights.get(minor)), ", ".join(points))
-                for minor, points in facts.points.items()
-            ],
-        )
-    if facts.arguments:
-        yield "".join(_format_argument(argument) for argument in facts.arguments)
+        rows = [
+            (minor, _format_weight(facts.default_weights.get(minor)), ", ".join(points))
+            for minor, points in facts.points.items()
+        ]
+        sections.append(format_table(("KUBERNETES", "DEFAULT", "EXTENSION POINTS"), rows))
+    sections.append("".join(map(_format_argument, facts.arguments)) or "It takes no arguments.\n")
+    if facts.hooks:
+        lines = [f"hooks        {', '.join(facts.hooks)}"]
+        lines += [f"permission   {_format_rule(rule)}" for rule in facts.rules]
+        lines += [f"event        {kind}: {', '.join(actions)}" for kind, actions in facts.events]
+        sections.append("In berth's own scheduler:\n" + "".join(f"  {line}\n" for line in lines))
     else:
-        yield "It takes no arguments.\n"
-    if not facts.hooks:
-        yield "Berth's own scheduler does not have it yet; engine: KubeScheduler does.\n"
-        return
-    lines = [f"hooks        {', '.join(facts.hooks)}"]
-    lines += [f"permission   {_format_rule(rule)}" for rule in facts.rules]
-    lines += [f"event        {kind}: {', '.join(actions)}" for kind, actions in facts.events]
-    yield "In berth's own scheduler:\n" + "".join(f"  {line}\n" for line in lines)
+        sections.append("Berth's own scheduler does not have it yet; engine: KubeScheduler does.\n")
+    # Texts of installed plugins are somebody else's: control characters in them do not reach the terminal.
+    return "".join(f"{printable(line)}\n" for line in "\n".join(filter(None, sections)).splitlines())
 
 
 def _format_argument(argument: "Argument") -> str:
