@@ -20,8 +20,8 @@ def bare(*apiserver_args: str) -> Spec:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Cluster]:
     """An API server that lets pods say their priority themselves."""
-    with devcluster.running(bare("--disable-admission-plugins=Priority,StorageObjectInUseProtection")) as made:
-        yield made
+    with devcluster.running(bare("--disable-admission-plugins=Priority,StorageObjectInUseProtection")) as cluster:
+        yield cluster
 
 
 OTHER_GATES = {
@@ -35,8 +35,8 @@ OTHER_GATES = {
 def other_server() -> Iterator[Cluster]:
     """An API server that takes some fields that are refused by default, drops some, and knows priority classes."""
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in OTHER_GATES.items())
-    with devcluster.running(bare(f"--feature-gates={gates}")) as made:
-        yield made
+    with devcluster.running(bare(f"--feature-gates={gates}")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -45,10 +45,10 @@ def tests_in(directory: str) -> Iterator[Test]:
 
 def _functions(file: Path) -> list[tuple[str, object]]:
     module = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
-    found = inspect.getmembers(module, inspect.isfunction)
+    functions = inspect.getmembers(module, inspect.isfunction)
     return [
         (name, function)
-        for name, function in found
+        for name, function in functions
         if name.startswith("test_") and function.__module__ == module.__name__
     ]
 
@@ -61,10 +61,10 @@ def _upstream(directory: str, name: str) -> str:
 
 def rows_in(directory: str) -> Counter[str]:
     """How many rows the tests of a directory have, by upstream's name in snake case."""
-    found: Counter[str] = Counter()
+    rows: Counter[str] = Counter()
     for test in tests_in(directory):
-        found[test.name] += test.rows
-    return found
+        rows[test.name] += test.rows
+    return rows
 
 
 def _rows_of(test: object) -> int:

@@ -135,8 +135,8 @@ class World:
 
     def reason(self, name: str) -> str:
         """Why the pod has no node, in a word."""
-        said = condition(self.pod(name) or {})
-        return str(said.get("reason", "")) if said.get("status") == "False" else ""
+        scheduled = condition(self.pod(name) or {})
+        return str(scheduled.get("reason", "")) if scheduled.get("status") == "False" else ""
 
     def has_condition(self, name: str, kind: str) -> bool:
         conditions = (self.pod(name) or {}).get("status", {}).get("conditions", ())
@@ -162,16 +162,16 @@ class World:
 
     async def unschedulable(self, name: str, seconds: float = 0) -> str:
         """Wait until the pod is said to fit nowhere, and return the words."""
-        return await self._told(name, "Unschedulable", seconds)
+        return await self._message_for(name, "Unschedulable", seconds)
 
     async def failed(self, name: str) -> str:
         """Wait until something other than a lack of nodes is said to keep the pod waiting, and return the words."""
-        return await self._told(name, "SchedulerError")
+        return await self._message_for(name, "SchedulerError")
 
     async def gated(self, name: str) -> str:
-        return await self._told(name, "SchedulingGated")
+        return await self._message_for(name, "SchedulingGated")
 
-    async def _told(self, name: str, reason: str, seconds: float = 0) -> str:
+    async def _message_for(self, name: str, reason: str, seconds: float = 0) -> str:
         await self.until(lambda: self.reason(name) == reason or self.node_of(name), seconds)
         assert self.reason(name) == reason, f"{name} has a node\n{self.describe()}"
         return str(condition(self.pod(name) or {}).get("message", ""))
@@ -186,19 +186,19 @@ class World:
 
     # Schedulers.
 
-    def plugin(self, kind: type[P], name: str = "", **told: Any) -> type[P]:
-        """A class of its own for this case: what it is ``told`` to do, and nothing called yet."""
-        attributes = {"name": name or kind.name, "calls": Calls(self.changes), "world": self, **told}
+    def plugin(self, kind: type[P], name: str = "", **settings: Any) -> type[P]:
+        """Return a class of its own for this case, with these attributes, of which nothing was called yet."""
+        attributes = {"name": name or kind.name, "calls": Calls(self.changes), "world": self, **settings}
         return cast("type[P]", types.new_class(kind.__name__, (kind,), {}, lambda body: body.update(attributes)))
 
     @contextlib.asynccontextmanager
     async def scheduling(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Scheduler]:
         """A scheduler at work, as ``assembled``."""
-        async with self.assembled(*plugins, **how) as made:
+        async with self.assembled(*plugins, **how) as process:
             stop = asyncio.Event()
-            running = asyncio.create_task(made.run(stop))
+            running = asyncio.create_task(process.run(stop))
             try:
-                yield made
+                yield process
             finally:
                 stop.set()
                 await running
@@ -209,16 +209,16 @@ class World:
 
         Pods do not back off.
         """
-        async with self.assembled(*plugins, backs_off=False, **how) as made:
-            runs = (made.outbox.run(), *(reflector.run() for reflector in made.reflectors))
+        async with self.assembled(*plugins, backs_off=False, **how) as process:
+            runs = (process.outbox.run(), *(reflector.run() for reflector in process.reflectors))
             tasks = [asyncio.create_task(run) for run in runs]
             try:
-                for reflector in made.reflectors:
+                for reflector in process.reflectors:
                     await reflector.synced.wait()
-                yield made
-                await made.underway.finish(PATIENCE.get())
+                yield process
+                await process.underway.finish(PATIENCE.get())
             finally:
-                await made.underway.finish(0)
+                await process.underway.finish(0)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -233,8 +233,8 @@ class World:
         **document: Any,
     ) -> AsyncIterator[Scheduler]:
         """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
-        written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
-        settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
+        fields = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
+        settings = settings_of(self.cluster, fields, (*plugins, *REPLACED.get()), feature_gates)
         version = Version.parse(self.cluster.version)
         metrics = Metrics()
         async with startup.connect(settings, metrics) as clients:
@@ -256,27 +256,28 @@ async def world(cluster: Cluster) -> AsyncIterator[World]:
     async with Client(credentials.load(str(cluster.kubeconfig)), "tests") as client:
         namespace, changes = f"case-{next(_names)}", Changes()
         pods = WatchedObjects([Watch("v1", "Pod", namespace=namespace)], client, changes.tell)
-        made = World(cluster, client, namespace, changes, pods)
-        await made.create_namespace(namespace)
+        there = World(cluster, client, namespace, changes, pods)
+        await there.create_namespace(namespace)
         following = [asyncio.create_task(reflector.run()) for reflector in pods.reflectors]
         try:
-            yield made
+            yield there
         finally:
             for task in following:
                 task.cancel()
             await asyncio.gather(*following, return_exceptions=True)
             await asyncio.gather(
-                made.delete(NODES), *(made.delete(f"/api/v1/namespaces/{name}/pods") for name in made.others)
+                there.delete(NODES),
+                *(there.delete(f"/api/v1/namespaces/{name}/pods") for name in there.others),
             )
 
 
 def settings_of(
-    cluster: Cluster, written: Mapping[str, Any], plugins: Iterable[type[Plugin]], feature_gates: Mapping[str, bool]
+    cluster: Cluster, fields: Mapping[str, Any], plugins: Iterable[type[Plugin]], feature_gates: Mapping[str, bool]
 ) -> Settings:
     """What a scheduler is started with. Raises AssertionError for a document that is refused."""
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     quick = {"leaderElection": {"leaderElect": False}, "clientConnection": {"qps": -1}}
-    text = yaml.safe_dump({**header, **quick, **written})
+    text = yaml.safe_dump({**header, **quick, **fields})
     document = config.load(text)
     assert not isinstance(document, Problems), str(document)
     return Settings(
@@ -302,25 +303,25 @@ def condition(pod: Object) -> Object:
 
 
 class Calls:
-    """What the plugins of a case were asked, in order, and the instance that was asked last."""
+    """The calls of the plugins of a case, in order, and the instance that was called last."""
 
     def __init__(self, changes: Changes) -> None:
-        self.made: list[str] = []
+        self.log: list[str] = []
         self.rows = 0
-        """How many nodes a filter or score was asked about, of those still in play."""
+        """The number of nodes in play when a filter or score was called."""
         self.plugin: Any = None
         self._changes = changes
 
     def __len__(self) -> int:
-        return len(self.made)
+        return len(self.log)
 
     def add(self, what: str, rows: int = 0) -> None:
-        self.made.append(what)
+        self.log.append(what)
         self.rows += rows
         self._changes.tell()
 
 
-class Told(Plugin):
+class CasePlugin(Plugin):
     """A plugin that counts its calls and does what its class says."""
 
     calls: Calls
@@ -333,12 +334,12 @@ class Told(Plugin):
         super().__init__(args, handle)
         self.calls.plugin = self
 
-    def fail_if_told(self, pod_name: str) -> None:
+    def fail_if_configured(self, pod_name: str) -> None:
         if self.fail:
             raise RuntimeError(f"injecting failure for pod {pod_name}")
 
 
-P = TypeVar("P", bound=Told)
+P = TypeVar("P", bound=CasePlugin)
 
 INSTEAD_OF = {"queueSort": "PrioritySort", "bind": "DefaultBinder"}
 """Where there can be one plugin only, and which it stands in for."""

@@ -172,8 +172,8 @@ def row(test: Case, name: str) -> dict[str, Any]:
     for mark in getattr(test, "pytestmark", ()):
         if mark.name == "parametrize":
             names, params = mark.args
-            chosen = next((param for param in params if param.id == name), params[0])
-            arguments.update(zip([names] if isinstance(names, str) else names, chosen.values, strict=True))
+            selected = next((param for param in params if param.id == name), params[0])
+            arguments.update(zip([names] if isinstance(names, str) else names, selected.values, strict=True))
     return arguments
 
 

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from devcluster import Cluster
 from scheduler_runtime.api import PluginArgs, Reject, Watch
-from tests.integration.upstream.support import Object, Told, node, pod, profile_with, world
+from tests.integration.upstream.support import CasePlugin, Object, node, pod, profile_with, world
 
 pytestmark = pytest.mark.cluster
 
 
-class Quota(Told):
+class Quota(CasePlugin):
     """Lets a pod on a node while that has few pods."""
 
     name = "Quota"
@@ -27,7 +27,7 @@ class Quota(Told):
         yield Reject(nodes.pod_counts >= self.args.max_pods, f"node has {self.args.max_pods} pods already")
 
 
-def with_quota(scheduler_name: str, most: int, plugin: type[Told]) -> Object:
+def with_quota(scheduler_name: str, most: int, plugin: type[CasePlugin]) -> Object:
     config = [{"name": "Quota", "args": {"maxPods": most}}]
     return profile_with(plugin, schedulerName=scheduler_name, pluginConfig=config)
 
@@ -50,7 +50,7 @@ async def test_each_profile_has_its_own_plugins_and_arguments_and_all_count_the_
             await there.scheduled("fifth")
 
 
-class Prices(Told):
+class Prices(CasePlugin):
     """Keeps pods off nodes that a config map has no price for."""
 
     name = "Prices"
@@ -58,8 +58,8 @@ class Prices(Told):
     watches = (Watch("v1", "ConfigMap", name="node-prices"),)
 
     def pre_filter(self, pod: Any, nodes: Any, cycle: Any) -> Any:
-        found = self.handle.get(self.watches[0])
-        prices = found.data if found else {}
+        config_map = self.handle.get(self.watches[0])
+        prices = config_map.data if config_map else {}
         return nodes.label("size").map(dict.fromkeys(prices, True), missing=False).astype(bool)
 
     def filter(self, pod: Any, nodes: Any, state: Any) -> Iterable[Reject]:

@@ -10,12 +10,12 @@ from tests.integration.upstream.rows import DIFFERENT, OMITTED, ROWS
 
 
 @pytest.mark.parametrize("directory", ROWS)
-def test_every_row_of_upstreams_tables_is_here_or_it_is_said_why_not(directory: str) -> None:
+def test_every_row_of_upstreams_tables_is_here_or_has_a_reason(directory: str) -> None:
     expected = {snake_case(name): count - len(OMITTED.get(name, ())) for name, count in ROWS[directory].items()}
     assert rows_in(directory) == {name: count for name, count in expected.items() if count}
 
 
-def test_what_is_said_about_tests_is_about_tests_that_exist() -> None:
+def test_notes_about_tests_are_about_tests_that_exist() -> None:
     names = {name for tests in ROWS.values() for name in tests}
     assert set(OMITTED) | set(DIFFERENT) <= names
 

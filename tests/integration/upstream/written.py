@@ -16,9 +16,9 @@ _OPERATORS = {("", "in"): "In", ("", "notin"): "NotIn", ("", ""): "Exists", ("!"
 
 def requirements(text: str) -> list[Object]:
     """Read a selector. Raises AssertionError when some of it cannot be read."""
-    found = list(_REQUIREMENT.finditer(text))
-    assert "".join(each[0] for each in found) == text, text
-    return [_requirement(*each.groups(default="")) for each in found]
+    matches = list(_REQUIREMENT.finditer(text))
+    assert "".join(match[0] for match in matches) == text, text
+    return [_requirement(*match.groups(default="")) for match in matches]
 
 
 def _requirement(sign: str, key: str, operator: str, values: str) -> Object:

@@ -14,7 +14,7 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Reject
-from tests.integration.upstream.support import Object, Told, node, pod, profile_with, world
+from tests.integration.upstream.support import CasePlugin, Object, node, pod, profile_with, world
 from tests.integration.upstream.written import PREFERRED
 
 pytestmark = pytest.mark.cluster
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.cluster
 DEFAULT, OTHER = "default-scheduler", "mysched"
 
 
-class Asked(Told):
+class CountsFilterCalls(CasePlugin):
     """Rejects nothing, and tells for which pods it was asked about all nodes at once."""
 
     name = "asked"
@@ -33,7 +33,7 @@ class Asked(Told):
         return ()
 
 
-class Signed(Asked):
+class WithSignature(CountsFilterCalls):
     name = "signed"
 
     def filter_row(self, pod: Any, nodes: Any, state: Any, row: int) -> Iterable[Reject]:
@@ -43,7 +43,7 @@ class Signed(Asked):
         return ()
 
 
-class EmptySigned(Signed):
+class WithEmptySignature(WithSignature):
     name = "emptysign"
 
     def signature(self, pod: Any) -> Hashable:
@@ -63,8 +63,8 @@ class Coming:
         count = len(self.prefers)
         terms = [{"weight": count - place, "preference": named(prefer)} for place, prefer in enumerate(self.prefers)]
         affinity = {"affinity": {"nodeAffinity": {PREFERRED: terms}}} if terms else {}
-        asked = {"cpu": "10", "memory": "4Mi"}
-        return pod(name, asked, nodeSelector=self.selects, schedulerName=scheduler_name, **affinity)
+        requests = {"cpu": "10", "memory": "4Mi"}
+        return pod(name, requests, nodeSelector=self.selects, schedulerName=scheduler_name, **affinity)
 
 
 def named(name: str) -> Object:
@@ -76,7 +76,7 @@ def room_for(count: int, *names: str, labels: Object | None = None) -> list[Obje
     return [node(name, labels, allocatable=room) for name in names]
 
 
-def profile(plugin: type[Asked], scheduler_name: str) -> Object:
+def profile(plugin: type[CountsFilterCalls], scheduler_name: str) -> Object:
     """Without spreading by default, which is not row by row."""
     args = {"defaultConstraints": [], "defaultingType": "List"}
     config = [{"name": "PodTopologySpread", "args": args}]
@@ -89,7 +89,7 @@ FOUR = ("n4", "n3", "n2", "n1")
 
 def batch(prefers: tuple[str, ...], *expected: str) -> list[Coming]:
     """Pods that are alike: only for the first of them all nodes have to be looked at."""
-    return [Coming(each, prefers, anew=number == 0) for number, each in enumerate(expected)]
+    return [Coming(node_name, prefers, anew=number == 0) for number, node_name in enumerate(expected)]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def batch(prefers: tuple[str, ...], *expected: str) -> list[Coming]:
     [
         pytest.param(room_for(1, "n1"), batch((), "n1"), id="one-pod-one-node"),
         pytest.param(
-            [made for name in "321" for made in room_for(10, f"n{name}", labels={"forpod": name})],
+            [new_node for name in "321" for new_node in room_for(10, f"n{name}", labels={"forpod": name})],
             [Coming(f"n{name}", selects={"forpod": name}, anew=True) for name in "123"],
             id="distinct-pods-on-distinct-nodes",
         ),
@@ -116,26 +116,28 @@ def batch(prefers: tuple[str, ...], *expected: str) -> list[Coming]:
     ],
 )
 async def test_batch_scenarios(server: Cluster, nodes: list[Object], pods: list[Coming]) -> None:
-    await come(server, nodes, Signed, [(coming, DEFAULT) for coming in pods])
+    await come(server, nodes, WithSignature, [(coming, DEFAULT) for coming in pods])
 
 
 @pytest.mark.parametrize(
     ("plugin", "schedulers"),
     [
-        pytest.param(Signed, (DEFAULT, OTHER), id="no-batching-between-schedulers"),
-        pytest.param(Asked, (DEFAULT, DEFAULT), id="no-batching-missing-sign"),
-        pytest.param(EmptySigned, (DEFAULT, DEFAULT), id="no-batching-empty-sign"),
+        pytest.param(WithSignature, (DEFAULT, OTHER), id="no-batching-between-schedulers"),
+        pytest.param(CountsFilterCalls, (DEFAULT, DEFAULT), id="no-batching-missing-sign"),
+        pytest.param(WithEmptySignature, (DEFAULT, DEFAULT), id="no-batching-empty-sign"),
     ],
 )
 async def test_batch_scenarios_without_batches(
-    server: Cluster, plugin: type[Asked], schedulers: tuple[str, str]
+    server: Cluster, plugin: type[CountsFilterCalls], schedulers: tuple[str, str]
 ) -> None:
     """The rest of upstream's table: nothing is kept from the first pod for the second."""
     pods = [(Coming(expected, THREE, anew=True), name) for expected, name in zip(THREE, schedulers, strict=False)]
     await come(server, room_for(1, "n3", "n2", "n1"), plugin, pods)
 
 
-async def come(server: Cluster, nodes: list[Object], kind: type[Asked], pods: list[tuple[Coming, str]]) -> None:
+async def come(
+    server: Cluster, nodes: list[Object], kind: type[CountsFilterCalls], pods: list[tuple[Coming, str]]
+) -> None:
     """Let the pods come one after the other, each to its scheduler."""
     async with world(server) as there:
         plugin = there.plugin(kind)
@@ -148,4 +150,4 @@ async def come(server: Cluster, nodes: list[Object], kind: type[Asked], pods: li
                 else:
                     await there.unschedulable(f"p{number}")
         anew = [f"p{number}" for number, (coming, _) in enumerate(pods) if coming.anew]
-        assert plugin.calls.made == anew
+        assert plugin.calls.log == anew

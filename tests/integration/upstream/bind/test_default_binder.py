@@ -21,11 +21,13 @@ async def test_default_binder(server: Cluster, is_another: bool) -> None:
         await there.create_nodes(node("testnode"))
         await there.create_pod(pod("fixed-name"))
         async with there.stepping() as process:
-            meant = process.pods.objects[f"{there.namespace}/fixed-name"]
+            target = process.pods.objects[f"{there.namespace}/fixed-name"]
             if is_another:
-                meant = msgspec.structs.replace(meant, metadata=msgspec.structs.replace(meant.metadata, uid="another"))
+                target = msgspec.structs.replace(
+                    target, metadata=msgspec.structs.replace(target.metadata, uid="another")
+                )
             refused = pytest.raises(BindError, match="deleted") if is_another else contextlib.nullcontext()
             with refused:
-                await process.frameworks["default-scheduler"].run_bind_plugins(Placed(meant, "testnode"))
+                await process.frameworks["default-scheduler"].run_bind_plugins(Placed(target, "testnode"))
         bound = json.loads(await there.client.request("GET", there.path("fixed-name")))
         assert bound["spec"].get("nodeName", "") == ("" if is_another else "testnode")

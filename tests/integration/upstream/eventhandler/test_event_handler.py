@@ -13,12 +13,12 @@ from devcluster import Cluster
 from scheduler_runtime.api import Action, ClusterEvent, Reject
 from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.scheduling.pending import QueuePlace
-from tests.integration.upstream.support import NODES, Object, Told, World, node, pod, world
+from tests.integration.upstream.support import NODES, CasePlugin, Object, World, node, pod, world
 
 pytestmark = pytest.mark.cluster
 
 
-class Untainted(Told):
+class Untainted(CasePlugin):
     """Keeps every pod off nodes with a taint, and wants to hear of taints alone."""
 
     name = "foo"

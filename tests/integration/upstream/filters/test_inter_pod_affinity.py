@@ -159,11 +159,11 @@ async def create_in_namespaces(there: World, *pods: Object) -> None:
     """Create the pods, those of another namespace in one of that name with the case's own before it."""
     for team, number in (("team1", 2), ("team2", 3)):
         await there.create_namespace(f"{there.namespace}-ns{number}", team=team, case=there.namespace)
-    for each in pods:
-        metadata = dict(each["metadata"])
+    for item in pods:
+        metadata = dict(item["metadata"])
         if "namespace" in metadata:
             metadata["namespace"] = f"{there.namespace}-{metadata['namespace']}"
-        await there.create_pod({**each, "metadata": metadata})
+        await there.create_pod({**item, "metadata": metadata})
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ async def test_inter_pod_affinity_with_namespace_selector(server: Cluster, names
         await there.create_nodes(*nodes(2, "testnode", labels={"region": "r1", "zone": "z11"}))
         await create_in_namespaces(there, there_already(namespace=namespace))
         teams = {"matchExpressions": [{"key": "team", "operator": "In", "values": ["team1"]}]}
-        wanted = near(term("region", "service in (securityscan)", namespaceSelector=teams))
+        affinity = near(term("region", "service in (securityscan)", namespaceSelector=teams))
         async with there.scheduling():
-            await there.create_pod(pod("pod-ns-selector", affinity=wanted))
+            await there.create_pod(pod("pod-ns-selector", affinity=affinity))
             await (there.scheduled("pod-ns-selector") if fits else there.unschedulable("pod-ns-selector"))

@@ -107,7 +107,7 @@ SSD, HDD = {"disktype": "ssd"}, {"disktype": "hdd"}
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "wanted", "expected"),
+    ("first", "second", "affinity", "expected"),
     [
         pytest.param(SSD, HDD, on("disktype in (ssd)"), "node-1", id="In-matches"),
         pytest.param(SSD, SSD, on("disktype in (hdd)"), "", id="In-does-not-match"),
@@ -118,12 +118,12 @@ SSD, HDD = {"disktype": "ssd"}, {"disktype": "hdd"}
     ],
 )
 async def test_node_affinity_filter(
-    server: Cluster, first: dict[str, str], second: dict[str, str], wanted: Object, expected: str
+    server: Cluster, first: dict[str, str], second: dict[str, str], affinity: Object, expected: str
 ) -> None:
     async with world(server) as there:
         await there.create_nodes(node("node-1", first), node("node-2", second))
         async with there.scheduling():
-            await there.create_pod(pod("p", affinity=wanted))
+            await there.create_pod(pod("p", affinity=affinity))
             if expected:
                 assert await there.scheduled("p") == expected
             else:
@@ -136,9 +136,9 @@ FEATURE_A, FEATURE_B = "RestartAllContainersOnContainerExits", "UserNamespacesHo
 
 def restarting_all() -> Object:
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
-    made = pod("p", restartPolicy="Never")
-    made["spec"]["containers"][0].update(restartPolicy="Never", restartPolicyRules=[rule])
-    return made
+    new_pod = pod("p", restartPolicy="Never")
+    new_pod["spec"]["containers"][0].update(restartPolicy="Never", restartPolicyRules=[rule])
+    return new_pod
 
 
 def declaring(name: str, *features: str) -> Object:

@@ -155,9 +155,9 @@ async def test_pod_topology_spread_filter_without_a_gate(
     other_server: Cluster, other_gates: dict[str, bool], candidates: str
 ) -> None:
     """One more row of upstream's table."""
-    wanted = wanting(spread(1, "zone", matchLabelKeys=["bar"]), labels=FOO_BAR)
+    spreading_pod = wanting(spread(1, "zone", matchLabelKeys=["bar"]), labels=FOO_BAR)
     async with world(other_server) as there:
-        await decides(there, wanted, with_bar_on_the_last(0, 1, 2), FOUR, candidates, feature_gates=other_gates)
+        await decides(there, spreading_pod, with_bar_on_the_last(0, 1, 2), FOUR, candidates, feature_gates=other_gates)
 
 
 async def decides(

@@ -86,7 +86,7 @@ async def test_unschedulable_pod_becomes_schedulable(server: Cluster, before: Ac
 async def test_pod_affinity_match_label_key_enablement(server: Cluster) -> None:
     """The API server puts the keys into the selector, which is all that we look at."""
     async with world(server) as there:
-        wanted = near(term("node", "foo", matchLabelKeys=["bar"]))
-        made = await there.create_pod(pod("p", labels={"foo": "", "bar": "a"}, affinity=wanted))
-        (kept,) = made["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        assert kept["labelSelector"] == {"matchExpressions": requirements("foo, bar in (a)")}
+        affinity = near(term("node", "foo", matchLabelKeys=["bar"]))
+        created = await there.create_pod(pod("p", labels={"foo": "", "bar": "a"}, affinity=affinity))
+        (stored_term,) = created["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert stored_term["labelSelector"] == {"matchExpressions": requirements("foo, bar in (a)")}

@@ -16,14 +16,14 @@ from tests.integration.upstream.preemption.stage import (
     UNSCHEDULABLE,
     Stage,
     Step,
+    blockable_in_tree,
     creates,
     creates_node,
     decides,
-    in_tree_but_held,
     lets_preempt,
 )
 from tests.integration.upstream.preemption.victims import with_cpu
-from tests.integration.upstream.support import Object, Told, World, node, nodes, pod, world
+from tests.integration.upstream.support import CasePlugin, Object, World, node, nodes, pod, world
 
 pytestmark = pytest.mark.cluster
 
@@ -31,7 +31,7 @@ EXPECTATION = "NominatedNodeNameForExpectation"
 EITHER_WAY = [pytest.param({EXPECTATION: on}, id=f"expectation-{'on' if on else 'off'}") for on in (True, False)]
 
 
-class TakesLong(Told):
+class TakesLong(CasePlugin):
     """Prepares a binding until the case lets it go on."""
 
     name = "RunForeverPreBindPlugin"
@@ -42,7 +42,7 @@ class TakesLong(Told):
         await self.door.wait()
 
 
-class Notes(Told):
+class Notes(CasePlugin):
     """What the pods that are bound were nominated to."""
 
     name = "NoNNNPostBindPlugin"
@@ -53,13 +53,13 @@ class Notes(Told):
 
 async def nominated(there: World, name: str) -> str:
     """What the API server says now."""
-    found = json.loads(await there.client.request("GET", there.path(name)))
-    return str(found["status"].get("nominatedNodeName", ""))
+    stored = json.loads(await there.client.request("GET", there.path(name)))
+    return str(stored["status"].get("nominatedNodeName", ""))
 
 
 @pytest.mark.parametrize("gates", EITHER_WAY)
 @pytest.mark.parametrize(
-    ("kind", "told", "takes_long"),
+    ("kind", "settings", "takes_long"),
     [
         pytest.param(TakesLong, {}, True, id="put-if-pre-bind-will-run"),
         pytest.param(fakes.Permit, {"seconds": fakes.LONG}, True, id="put-if-permit-will-wait"),
@@ -68,34 +68,34 @@ async def nominated(there: World, name: str) -> str:
     ],
 )
 async def test_nominated_node_name_is_set_before_pre_bind_and_wait_on_permit(
-    server: Cluster, gates: dict[str, bool], kind: type[Told] | None, told: dict[str, Any], takes_long: bool
+    server: Cluster, gates: dict[str, bool], kind: type[CasePlugin] | None, settings: dict[str, Any], takes_long: bool
 ) -> None:
     async with world(server) as there:
         door = asyncio.Event()
-        notes, slow = there.plugin(Notes), there.plugin(kind, door=door, **told) if kind else None
+        notes, slow = there.plugin(Notes), there.plugin(kind, door=door, **settings) if kind else None
         await there.create_nodes(*nodes(10))
         async with there.scheduling(notes, *([slow] if slow else []), feature_gates=gates) as process:
             await there.create_pod(pod("test-pod"))
             if takes_long and slow:
-                await there.until(lambda: slow.calls.made)
+                await there.until(lambda: slow.calls.log)
                 await there.create_pod(pod("later"))
-                await there.until(lambda: len(slow.calls.made) == 2)
+                await there.until(lambda: len(slow.calls.log) == 2)
                 await process.outbox.drain()
                 expected = next(pod.node for pod in process.cache.snapshot() if pod.pod.name == "test-pod")
                 assert await nominated(there, "test-pod") == (expected if gates[EXPECTATION] else "")
             else:
                 await there.scheduled("test-pod")
-                await there.until(lambda: notes.calls.made)
-                assert notes.calls.made == [""]
+                await there.until(lambda: notes.calls.log)
+                assert notes.calls.log == [""]
             door.set()
 
 
-def creates_nominated(wanted: Object, to: str) -> Step:
+def creates_nominated(preemptor: Object, to: str) -> Step:
     """A pod whose status says from outside that it is nominated, before the scheduler looks at it."""
 
     async def step(stage: Stage) -> None:
-        await stage.there.create_pod(wanted)
-        name = wanted["metadata"]["name"]
+        await stage.there.create_pod(preemptor)
+        name = preemptor["metadata"]["name"]
         await stage.there.patch(f"{stage.there.path(name)}/status", {"status": {"nominatedNodeName": to}})
         await stage.there.until(lambda: name in {pod.name for pod in stage.process.nominations.nominated_to(to)})
         await stage.there.until(lambda: stage.there.nominated(name) == to)
@@ -185,8 +185,8 @@ async def test_preemption_and_nominated_node_name_scenarios(
     async with world(server) as there:
         doors: dict[str, asyncio.Event] = {}
         await there.create_nodes(node("node", allocatable={"cpu": "4"}))
-        held = in_tree_but_held(doors, blocked="no such pod")
-        async with there.stepping(*held, feature_gates=gates, profiles=[{}]) as process:
+        in_tree = blockable_in_tree(doors, blocked="no such pod")
+        async with there.stepping(*in_tree, feature_gates=gates, profiles=[{}]) as process:
             stage = Stage(there, process, doors)
             for step in steps:
                 await step(stage)
@@ -194,14 +194,14 @@ async def test_preemption_and_nominated_node_name_scenarios(
                 door.set()
 
 
-class LastNameFirst(Told):
+class LastNameFirst(CasePlugin):
     name = "mockQueueSortPlugin"
 
     def sort_key(self, entry: QueueEntry) -> Any:
         return [-ord(letter) for letter in entry.pod.name]
 
 
-class WaitsUntilItIsSaid(Told):
+class WaitsForNomination(CasePlugin):
     """Prepares a binding until the pod's status says which node it is to have."""
 
     name = "mockPreBindPlugin"
@@ -210,7 +210,7 @@ class WaitsUntilItIsSaid(Told):
         await self.world.until(lambda: self.world.nominated(pod.name) == node)
 
 
-class NeverBinds(Told):
+class NeverBinds(CasePlugin):
     name = "mockBindPlugin"
 
     async def bind(self, pod: Any, node: str, state: Any) -> None:
@@ -221,14 +221,14 @@ class NeverBinds(Told):
 async def test_scheduler_restart_with_nominated_node(server: Cluster) -> None:
     """Whoever schedules after one that stopped in the middle of a binding keeps the pod its room."""
     async with world(server) as there:
-        order, waits, never = (there.plugin(kind) for kind in (LastNameFirst, WaitsUntilItIsSaid, NeverBinds))
+        order, waits, never = (there.plugin(kind) for kind in (LastNameFirst, WaitsForNomination, NeverBinds))
         dispreferred = {"key": "foo", "effect": "PreferNoSchedule"}
         await there.create_nodes(
             node("node-preferred", allocatable={"pods": "1"}), node("node-other", taints=[dispreferred])
         )
         await there.create_pod(pod("pod-a"))
         async with there.scheduling(order, waits, never) as process:
-            await there.until(lambda: never.calls.made)
+            await there.until(lambda: never.calls.log)
             process.election.lost.set()
             await there.until(lambda: not len(process.underway))
         assert (there.nominated("pod-a"), there.node_of("pod-a")) == ("node-preferred", "")

@@ -19,13 +19,13 @@ from scheduler_runtime.api import (
     Restrict,
     Wait,
 )
-from tests.integration.upstream.support import Object, Told
+from tests.integration.upstream.support import CasePlugin, Object
 
 LONG = 30.0
 """Seconds that a permit waits where the case does not wait for its end."""
 
 
-class QueueSort(Told):
+class QueueSort(CasePlugin):
     name = "queuesort-plugin"
     by_priority = False
 
@@ -33,7 +33,7 @@ class QueueSort(Told):
         return (-entry.pod.spec.priority if self.by_priority else 0, entry.added_at)
 
 
-class PreEnqueue(Told):
+class PreEnqueue(CasePlugin):
     name = "enqueue-plugin"
 
     def pre_enqueue(self, pod: Any) -> Reject | None:
@@ -41,30 +41,30 @@ class PreEnqueue(Told):
         return Reject.pod("not ready for scheduling") if self.reject else None
 
 
-class PreFilter(Told):
+class PreFilter(CasePlugin):
     name = "prefilter-plugin"
     only: tuple[str, ...] = ()
 
     def pre_filter(self, pod: Any, nodes: Any, cycle: Any) -> Any:
         self.calls.add(pod.name)
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         if self.reject:
             return Reject.pod(f"reject pod {pod.name}", resolvable=True)
         return Restrict(None, frozenset(self.only)) if self.only else None
 
 
-class Filter(Told):
+class Filter(CasePlugin):
     name = "filter-plugin"
     events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent("Pod", Action.DELETE),)
 
     def filter(self, pod: Any, nodes: Any, state: Any) -> Iterable[Reject]:
         self.calls.add(pod.name, int(np.count_nonzero(nodes.feasible)))
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         if self.reject:
             yield Reject(True, f"reject pod {pod.name}")
 
 
-class PostFilter(Told):
+class PostFilter(CasePlugin):
     """Asks the filters about every node once more."""
 
     name = "postfilter-plugin"
@@ -81,22 +81,22 @@ class PostFilter(Told):
         return [f"injecting unschedulable for pod {pod.name}"] if self.reject else Nomination(nodes.node(0).name)
 
 
-class PreScore(Told):
+class PreScore(CasePlugin):
     name = "prescore-plugin"
 
     def pre_score(self, pod: Any, nodes: Any, cycle: Any) -> Any:
         self.calls.add(pod.name)
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
 
 
-class Score(Told):
+class Score(CasePlugin):
     """The first node gets the most, every other one the least."""
 
     name = "score-plugin"
 
     def score(self, pod: Any, nodes: Any, state: Any) -> Any:
         self.calls.add(pod.name, int(np.count_nonzero(nodes.feasible)))
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         first = int(nodes.feasible.argmax())
         self.world.log.append(nodes.node(first).name)
         scores = np.ones(len(nodes), np.int64)
@@ -104,7 +104,7 @@ class Score(Told):
         return scores
 
 
-class ScoreWithNormalize(Told):
+class ScoreWithNormalize(CasePlugin):
     name = "score-with-normalize-plugin"
 
     def score(self, pod: Any, nodes: Any, state: Any) -> Any:
@@ -116,12 +116,12 @@ class ScoreWithNormalize(Told):
         return scores
 
 
-class Reserve(Told):
+class Reserve(CasePlugin):
     name = "reserve-plugin"
 
     def reserve(self, pod: Any, node: str, state: Any) -> Reject | None:
         self.calls.add("reserve")
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         return None
 
     def unreserve(self, pod: Any, node: str, state: Any) -> None:
@@ -129,30 +129,30 @@ class Reserve(Told):
         self.calls.add("unreserve")
 
 
-class PreBind(Told):
+class PreBind(CasePlugin):
     name = "prebind-plugin"
     succeeds_on_retry = False
 
     async def pre_bind(self, pod: Any, node: str, state: Any) -> Any:
-        is_retry = pod.uid in self.calls.made
+        is_retry = pod.uid in self.calls.log
         self.calls.add(pod.uid)
         if is_retry and self.succeeds_on_retry:
             return None
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         return Reject.pod(f"reject pod {pod.name}", resolvable=True) if self.reject else None
 
 
-class Gate(Told):
+class Gate(CasePlugin):
     """Keeps a pod out of the queue once the plugin of ``after`` was asked about it."""
 
     name = "preenqueue-gate-plugin"
-    after: ClassVar[type[Told]]
+    after: ClassVar[type[CasePlugin]]
 
     def pre_enqueue(self, pod: Any) -> Reject | None:
-        return Reject.pod("was tried already") if pod.uid in self.after.calls.made else None
+        return Reject.pod("was tried already") if pod.uid in self.after.calls.log else None
 
 
-class Bind(Told):
+class Bind(CasePlugin):
     """Binds, and says so in an annotation; passes the pod on; or fails."""
 
     name = "bind-plugin"
@@ -171,7 +171,7 @@ class Bind(Told):
         return None
 
 
-class PostBind(Told):
+class PostBind(CasePlugin):
     name = "postbind-plugin"
 
     def post_bind(self, pod: Any, node: str, state: Any) -> None:
@@ -179,7 +179,7 @@ class PostBind(Told):
         self.calls.add(pod.name)
 
 
-class Permit(Told):
+class Permit(CasePlugin):
     """Allows, fails, rejects, waits; or holds the first pod until the second allows or rejects it."""
 
     name = "permit-plugin"
@@ -191,7 +191,7 @@ class Permit(Told):
 
     def permit(self, pod: Any, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
         self.calls.add(pod.name)
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         if self.reject:
             return Reject.pod(f"reject pod {pod.name}", resolvable=True)
         if self.seconds:

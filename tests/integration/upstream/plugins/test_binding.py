@@ -16,7 +16,7 @@ SECOND = "2nd-scheduler"
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome"),
+    ("settings", "outcome"),
     [
         pytest.param({}, World.scheduled, id="disable-fail-and-reject"),
         pytest.param({"fail": True}, World.failed, id="enable-fail-disable-reject"),
@@ -26,10 +26,12 @@ SECOND = "2nd-scheduler"
         pytest.param({"fail": True}, World.failed, id="failure-moves-unschedulable-pods"),
     ],
 )
-async def test_prebind_plugin(server: Cluster, told: Object, outcome: Outcome, request: pytest.FixtureRequest) -> None:
+async def test_prebind_plugin(
+    server: Cluster, settings: Object, outcome: Outcome, request: pytest.FixtureRequest
+) -> None:
     async with world(server) as there:
         moves = "moves" in request.node.name
-        pre_bind, filters = there.plugin(fakes.PreBind, **told), there.plugin(fakes.Filter, reject=True)
+        pre_bind, filters = there.plugin(fakes.PreBind, **settings), there.plugin(fakes.Filter, reject=True)
         profiles = [profile_with(pre_bind), profile_with(filters, schedulerName=SECOND)]
         await there.create_nodes(*nodes(2))
         async with there.scheduling(pre_bind, filters, profiles=profiles):
@@ -38,7 +40,7 @@ async def test_prebind_plugin(server: Cluster, told: Object, outcome: Outcome, r
                 await there.unschedulable("unschedulable-pod")
             await there.create_pod(pod("test-pod"))
             await outcome(there, "test-pod")
-            assert pre_bind.calls.made
+            assert pre_bind.calls.log
             if moves:
                 await there.until(lambda: len(filters.calls) >= 2)
 
@@ -92,7 +94,7 @@ async def test_post_bind_plugin(server: Cluster, fail: bool) -> None:
             await there.create_pod(pod("test-pod"))
             if fail:
                 assert 'running PreBind plugin "prebind-plugin"' in await there.failed("test-pod")
-                assert not post_bind.calls.made
+                assert not post_bind.calls.log
             else:
                 await there.scheduled("test-pod")
-                await there.until(lambda: post_bind.calls.made)
+                await there.until(lambda: post_bind.calls.log)

@@ -33,11 +33,11 @@ async def test_pre_filter_plugin(server: Cluster, fail: bool, reject: bool, only
                 assert "injecting failure for pod test-pod" in await there.failed("test-pod")
             else:
                 assert await there.scheduled("test-pod") in (only or {"test-node-0", "test-node-1"})
-        assert plugin.calls.made
+        assert plugin.calls.log
 
 
 @pytest.mark.parametrize(
-    ("reject", "count", "first", "second", "filtered", "asked"),
+    ("reject", "count", "first", "second", "filtered", "calls"),
     [
         pytest.param(False, 30, {}, {}, 30, 0, id="filter-passed-and-score-success"),
         pytest.param(True, 1, {}, {}, 2, 1, id="filter-failed-and-postfilter-passed"),
@@ -54,24 +54,27 @@ async def test_post_filter_plugin(
     first: Object,
     second: Object,
     filtered: int,
-    asked: int,
+    calls: int,
 ) -> None:
     async with world(server) as there:
-        chosen = there.plugin(fakes.Filter, reject=reject), there.plugin(fakes.Score, fail=reject)
-        ones = there.plugin(fakes.PostFilter, **first), there.plugin(fakes.PostFilter, "postfilter-plugin2", **second)
-        profile = profile_with(*chosen, *ones)
+        deciding = there.plugin(fakes.Filter, reject=reject), there.plugin(fakes.Score, fail=reject)
+        post_filters = (
+            there.plugin(fakes.PostFilter, **first),
+            there.plugin(fakes.PostFilter, "postfilter-plugin2", **second),
+        )
+        profile = profile_with(*deciding, *post_filters)
         for point in ("preScore", "score", "postFilter"):
             profile["plugins"].setdefault(point, {})["disabled"] = [{"name": "*"}]
         await there.create_nodes(*nodes(count))
-        async with there.scheduling(*chosen, *ones, profiles=[profile], podInitialBackoffSeconds=10):
+        async with there.scheduling(*deciding, *post_filters, profiles=[profile], podInitialBackoffSeconds=10):
             await there.create_pod(pod("test-pod"))
             if reject:
                 await there.unschedulable("test-pod")
             else:
                 await there.scheduled("test-pod")
-        asked_of = [each.calls.rows for each in chosen]
-        assert asked_of == ([max(filtered, asked_of[0]), 0] if reject else [filtered, count])
-        assert sum(len(one.calls) for one in ones) == asked
+        nodes_by_plugin = [plugin.calls.rows for plugin in deciding]
+        assert nodes_by_plugin == ([max(filtered, nodes_by_plugin[0]), 0] if reject else [filtered, count])
+        assert sum(len(plugin.calls) for plugin in post_filters) == calls
 
 
 @pytest.mark.parametrize("fail", [pytest.param(True, id="fail"), pytest.param(False, id="do-not-fail")])

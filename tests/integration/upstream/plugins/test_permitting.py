@@ -14,7 +14,7 @@ SOON = {"seconds": 0.2}
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome"),
+    ("settings", "outcome"),
     [
         pytest.param({}, World.scheduled, id="disable-fail-reject-and-timeout"),
         pytest.param({"fail": True}, World.failed, id="enable-fail"),
@@ -24,14 +24,14 @@ SOON = {"seconds": 0.2}
         pytest.param(SOON, World.unschedulable, id="enable-timeout"),
     ],
 )
-async def test_permit_plugin(server: Cluster, told: Object, outcome: Outcome) -> None:
+async def test_permit_plugin(server: Cluster, settings: Object, outcome: Outcome) -> None:
     async with world(server) as there:
-        plugin = there.plugin(fakes.Permit, **told)
+        plugin = there.plugin(fakes.Permit, **settings)
         await there.create_nodes(*nodes(2))
         async with there.scheduling(plugin):
             await there.create_pod(pod("test-pod"))
             await outcome(there, "test-pod")
-        assert plugin.calls.made
+        assert plugin.calls.log
 
 
 LOW, HIGH = 100, 300
@@ -66,14 +66,14 @@ async def test_preempt_with_permit_plugin(
                 await there.create_pod(asking("running-pod", 200, LOW))
                 await there.scheduled("running-pod")
             await there.create_pod(asking("waiting-pod", 200, LOW))
-            await there.until(lambda: "waiting-pod" in permit.calls.made)
+            await there.until(lambda: "waiting-pod" in permit.calls.log)
             await there.create_pod(asking("preemptor-pod", 400, preemptor))
             if deletes:
                 await there.unschedulable("preemptor-pod")
                 await there.delete(there.path("waiting-pod"))
             await there.scheduled("preemptor-pod")
             await there.until(lambda: not permit.calls.plugin.handle.waiting_pods())
-            assert counts.calls.made.count("waiting-pod") <= most
+            assert counts.calls.log.count("waiting-pod") <= most
             assert (there.pod("waiting-pod") is None) is deletes
             assert there.pod("running-pod") is None
 
@@ -84,7 +84,7 @@ async def test_multiple_permit_plugins(server: Cluster) -> None:
         await there.create_nodes(*nodes(2))
         async with there.scheduling(one, other):
             await there.create_pod(pod("test-pod"))
-            await there.until(lambda: other.calls.made)
+            await there.until(lambda: other.calls.log)
             (waiting,) = one.calls.plugin.handle.waiting_pods()
             assert waiting.held_by == {"permit-plugin-1", "permit-plugin-2"}
             one.calls.plugin.allow_all()
@@ -99,10 +99,10 @@ async def test_permit_plugins_cancelled(server: Cluster) -> None:
         await there.create_nodes(*nodes(2))
         async with there.scheduling(one, other):
             await there.create_pod(pod("test-pod"))
-            await there.until(lambda: other.calls.made)
+            await there.until(lambda: other.calls.log)
             one.calls.plugin.reject_all()
-            told = (one.calls.made, other.calls.made)
-            await there.until(lambda: all("unreserve test-pod" in each for each in told))
+            logs = (one.calls.log, other.calls.log)
+            await there.until(lambda: all("unreserve test-pod" in log for log in logs))
 
 
 @pytest.mark.parametrize(

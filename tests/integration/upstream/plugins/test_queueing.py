@@ -9,7 +9,7 @@ import pytest
 from devcluster import Cluster
 from scheduler_runtime.api import Action, ClusterEvent, Reject, Watch
 from tests.integration.upstream.plugins import fakes
-from tests.integration.upstream.support import Told, node, nodes, pod, profile_with, world
+from tests.integration.upstream.support import CasePlugin, node, nodes, pod, profile_with, world
 
 pytestmark = pytest.mark.cluster
 
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.cluster
 async def test_queue_sort_plugin(server: Cluster, by_priority: bool, order: list[str]) -> None:
     """The queue is full before the scheduler takes the first pod out of it."""
     async with world(server) as there:
-        sort, asked = there.plugin(fakes.QueueSort, by_priority=by_priority), there.plugin(fakes.PreFilter)
+        sort, pre_filter = there.plugin(fakes.QueueSort, by_priority=by_priority), there.plugin(fakes.PreFilter)
         await there.create_nodes(*nodes(2))
         await there.create_pods(*(pod(f"pod-{number}", priority=number) for number in (1, 2, 3)))
-        async with there.scheduling(sort, asked):
-            await there.until(lambda: len(asked.calls) == 3)
-        assert asked.calls.made == order
+        async with there.scheduling(sort, pre_filter):
+            await there.until(lambda: len(pre_filter.calls) == 3)
+        assert pre_filter.calls.log == order
 
 
 @pytest.mark.parametrize(
@@ -37,21 +37,21 @@ async def test_queue_sort_plugin(server: Cluster, by_priority: bool, order: list
 )
 async def test_pre_enqueue_plugin(server: Cluster, admit: bool) -> None:
     async with world(server) as there:
-        gate, asked = there.plugin(fakes.PreEnqueue, reject=not admit), there.plugin(fakes.PreFilter)
+        gate, pre_filter = there.plugin(fakes.PreEnqueue, reject=not admit), there.plugin(fakes.PreFilter)
         await there.create_nodes(*nodes(1))
-        async with there.scheduling(gate, asked):
+        async with there.scheduling(gate, pre_filter):
             await there.create_pod(pod("p") if admit else pod("p", schedulingGates=[{"name": "foo"}]))
             if admit:
                 await there.scheduled("p")
-                assert gate.calls.made
+                assert gate.calls.log
             else:
                 await there.gated("p")
                 await there.create_pod(pod("later", schedulingGates=[{"name": "foo"}]))
                 await there.gated("later")
-        assert asked.calls.made == (["p"] if admit else [])
+        assert pre_filter.calls.log == (["p"] if admit else [])
 
 
-class Job(Told):
+class Job(CasePlugin):
     """Executors wait for their driver, which wakes them when it has its node."""
 
     name = "job-plugin"
@@ -61,7 +61,7 @@ class Job(Told):
     def pre_filter(self, pod: Any, nodes: Any, cycle: Any) -> Reject | None:
         if "executor" in (pod.metadata.labels or {}):
             self.waiting[pod.name] = pod
-        if any("driver" in each.labels for each in self.handle.list(self.pods) if each.namespace == pod.namespace):
+        if any("driver" in other.labels for other in self.handle.list(self.pods) if other.namespace == pod.namespace):
             return None
         return Reject.pod("unable to find driver pod")
 
@@ -87,10 +87,10 @@ async def test_activate_pods(server: Cluster) -> None:
             await there.create_pod(pod("driver", labels={"driver": ""}))
             for name in ("executor-1", "executor-2", "driver"):
                 await there.scheduled(name)
-        assert job.calls.made == ["activated"]
+        assert job.calls.log == ["activated"]
 
 
-class GateWithoutEvents(Told):
+class GateWithoutEvents(CasePlugin):
     name = "scheduling-gates-without-events"
 
     def pre_enqueue(self, pod: Any) -> Reject | None:
@@ -120,12 +120,12 @@ async def test_pre_enqueue_plugin_events_to_register(
         await there.create_nodes(*nodes(2))
         async with there.scheduling(gate, profiles=[profile]) as process:
             await there.create_pod(pod("p", schedulingGates=[{"name": "foo"}]))
-            await there.until(lambda: gate.calls.made == ["p"])
+            await there.until(lambda: gate.calls.log == ["p"])
             await there.create_pod(pod("pause-pod"))
             await there.scheduled("pause-pod")
             await there.patch(there.path("pause-pod"), {"metadata": {"annotations": {"foo": "bar"}}})
-            await there.until(lambda: gate.calls.made[2:] or kind is GateWithoutEvents)
-            assert gate.calls.made == calls
+            await there.until(lambda: gate.calls.log[2:] or kind is GateWithoutEvents)
+            assert gate.calls.log == calls
             await there.patch(there.path("p"), {"spec": {"schedulingGates": None}})
             if kind is GateWithEvents:
                 await there.scheduled("p")

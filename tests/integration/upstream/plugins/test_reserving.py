@@ -6,7 +6,7 @@ import pytest
 
 from devcluster import Cluster
 from tests.integration.upstream.plugins import fakes
-from tests.integration.upstream.support import Object, Told, nodes, pod, world
+from tests.integration.upstream.support import CasePlugin, Object, nodes, pod, world
 
 pytestmark = pytest.mark.cluster
 
@@ -25,7 +25,7 @@ async def test_reserve_plugin_reserve(server: Cluster, fail: bool) -> None:
                 assert "plugin reserve-plugin failed in reserve" in await there.failed("test-pod")
             else:
                 await there.scheduled("test-pod")
-        assert "reserve" in plugin.calls.made
+        assert "reserve" in plugin.calls.log
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,21 @@ async def test_un_reserve_reserve_plugins(server: Cluster, failing: list[bool], 
                 await there.failed("test-pod")
             else:
                 await there.scheduled("test-pod")
-        assert [plugin.calls.made.count("reserve") for plugin in plugins] == [1] * called + [0] * (3 - called)
+        assert [plugin.calls.log.count("reserve") for plugin in plugins] == [1] * called + [0] * (3 - called)
         assert there.log == (["reserve-2", "reserve-1", "reserve-0"] if any(failing) else [])
 
 
 @pytest.mark.parametrize(
-    ("told", "reject"),
+    ("settings", "reject"),
     [
         pytest.param({"reject": True}, True, id="a-permit-plugin-rejected"),
         pytest.param({"seconds": 0.2}, True, id="a-permit-plugin-timed-out"),
         pytest.param({}, False, id="the-permit-plugin-succeeded"),
     ],
 )
-async def test_un_reserve_permit_plugins(server: Cluster, told: Object, reject: bool) -> None:
+async def test_un_reserve_permit_plugins(server: Cluster, settings: Object, reject: bool) -> None:
     async with world(server) as there:
-        permit, reserve = there.plugin(fakes.Permit, **told), there.plugin(fakes.Reserve)
+        permit, reserve = there.plugin(fakes.Permit, **settings), there.plugin(fakes.Reserve)
         await there.create_nodes(*nodes(2))
         async with there.scheduling(permit, reserve, **PATIENT):
             await there.create_pod(pod("test-pod"))
@@ -69,7 +69,7 @@ async def test_un_reserve_permit_plugins(server: Cluster, told: Object, reject: 
                 await there.unschedulable("test-pod")
             else:
                 await there.scheduled("test-pod")
-        assert reserve.calls.made.count("unreserve") == int(reject)
+        assert reserve.calls.log.count("unreserve") == int(reject)
         assert len(permit.calls) == 1
 
 
@@ -87,7 +87,7 @@ async def test_un_reserve_pre_bind_plugins(server: Cluster, reject: bool) -> Non
                 assert "reject pod test-pod" in await there.unschedulable("test-pod")
             else:
                 await there.scheduled("test-pod")
-        assert reserve.calls.made.count("unreserve") == int(reject)
+        assert reserve.calls.log.count("unreserve") == int(reject)
         assert len(pre_bind.calls) == 1
 
 
@@ -97,11 +97,11 @@ async def test_un_reserve_pre_bind_plugins(server: Cluster, reject: bool) -> Non
 async def test_un_reserve_bind_plugins(server: Cluster, name: str) -> None:
     """The plugins of both rows bind, upstream too."""
     async with world(server) as there:
-        bind: type[Told] = there.plugin(fakes.Bind, name)
+        bind: type[CasePlugin] = there.plugin(fakes.Bind, name)
         reserve = there.plugin(fakes.Reserve)
         await there.create_nodes(*nodes(2))
         async with there.scheduling(bind, reserve):
             await there.create_pod(pod("test-pod"))
             await there.scheduled("test-pod")
-        assert reserve.calls.made.count("unreserve") == 0
+        assert reserve.calls.log.count("unreserve") == 0
         assert len(bind.calls) == 1

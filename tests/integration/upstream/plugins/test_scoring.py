@@ -34,7 +34,7 @@ async def test_normalize_score_plugin(server: Cluster) -> None:
         async with there.scheduling(plugin):
             await there.create_pod(pod("test-pod"))
             await there.scheduled("test-pod")
-        assert plugin.calls.made == ["score", "normalize"]
+        assert plugin.calls.log == ["score", "normalize"]
 
 
 @pytest.mark.parametrize("fail", FAIL_OR_NOT)
@@ -48,4 +48,4 @@ async def test_pre_score_plugin(server: Cluster, fail: bool) -> None:
                 assert "plugin prescore-plugin failed in pre_score" in await there.failed("test-pod")
             else:
                 await there.scheduled("test-pod")
-        assert plugin.calls.made
+        assert plugin.calls.log

@@ -40,15 +40,15 @@ class Stage:
         return first is not None and bool(first.pod.name == name)
 
     @property
-    def held(self) -> set[str]:
+    def pods_on_nodes(self) -> set[str]:
         """The pods that the scheduler counts on nodes."""
         pods = self.process.pods.objects.values()
         return {pod.name for pod in pods if self.process.cache.get(pod.uid)}
 
     @property
-    def known(self) -> set[str]:
+    def all_pods(self) -> set[str]:
         """The pods that the scheduler counts on nodes, or has in its queue."""
-        return self.held | {entry.pod.name for entry in self.process.queue.entries()}
+        return self.pods_on_nodes | {entry.pod.name for entry in self.process.queue.entries()}
 
 
 Step = Callable[[Stage], Awaitable[object]]
@@ -61,7 +61,7 @@ def creates(*pods: Object) -> Step:
     async def step(stage: Stage) -> None:
         for pod in pods:
             await stage.there.create_pod(pod)
-            await stage.there.until(lambda name=pod["metadata"]["name"]: name in stage.known)  # type: ignore[misc]
+            await stage.there.until(lambda name=pod["metadata"]["name"]: name in stage.all_pods)  # type: ignore[misc]
 
     return step
 
@@ -127,9 +127,9 @@ def lets_bind() -> Step:
     return step
 
 
-def are_gone(*names: str) -> Step:
+def disappear(*names: str) -> Step:
     async def step(stage: Stage) -> None:
-        await stage.there.until(lambda: not stage.held & set(names))
+        await stage.there.until(lambda: not stage.pods_on_nodes & set(names))
 
     return step
 
@@ -150,7 +150,7 @@ def flushes() -> Step:
     return step
 
 
-class HeldPreemptions:
+class BlockedPreemptions:
     """What a plugin preempts through, behind a door for each preemptor."""
 
     def __init__(self, preemptions: Any, doors: dict[str, asyncio.Event]) -> None:
@@ -171,13 +171,13 @@ class Lent:
 
     def __init__(self, handle: Any, doors: dict[str, asyncio.Event]) -> None:
         self._handle = handle
-        self.preemptions = HeldPreemptions(handle.preemptions, doors)
+        self.preemptions = BlockedPreemptions(handle.preemptions, doors)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handle, name)
 
 
-def in_tree_but_held(doors: dict[str, asyncio.Event], blocked: str) -> list[type[Any]]:
+def blockable_in_tree(doors: dict[str, asyncio.Event], blocked: str) -> list[type[Any]]:
     """DefaultPreemption, and DefaultBinder for pods with ``blocked`` in their names, that wait at doors."""
 
     class Preemption(DefaultPreemption):

@@ -15,20 +15,20 @@ from tests.integration.upstream.preemption.stage import (
     UNSCHEDULABLE,
     Stage,
     Step,
-    are_gone,
+    blockable_in_tree,
     creates,
     creates_node,
     decides,
     decides_until_scheduled,
+    disappear,
     flushes,
-    in_tree_but_held,
     is_gated,
     lets_bind,
     lets_preempt,
     stays,
 )
 from tests.integration.upstream.preemption.victims import with_cpu
-from tests.integration.upstream.support import Object, Told, node, pod, profile_with, world
+from tests.integration.upstream.support import CasePlugin, Object, node, pod, profile_with, world
 
 pytestmark = pytest.mark.cluster
 
@@ -36,7 +36,7 @@ BLOCKED, RESERVING, BLOCKING = "pod-blocked-in-binding", "reserving-pod", "block
 DELETED = (ClusterEvent("Pod", Action.DELETE),)
 
 
-class Reserving(Told):
+class Reserving(CasePlugin):
     """While a pod of a certain name holds what this reserves, no pod fits anywhere."""
 
     name = "reservingPlugin"
@@ -64,7 +64,7 @@ class Reserving(Told):
         self.reserved = self.reserved and RESERVING not in pod.name
 
 
-class NeverWakes(Told):
+class NeverWakes(CasePlugin):
     """Keeps pods from nodes with a pod of a certain name, and does not want them back when that leaves."""
 
     name = "queueSkipFilterPlugin"
@@ -181,7 +181,7 @@ STILL_RESERVED = [
                 decides("preemptor", UNSCHEDULABLE),
                 is_gated("preemptor"),
                 lets_preempt("preemptor"),
-                are_gone(f"victim-{BLOCKING}-0", f"victim-{BLOCKING}-1"),
+                disappear(f"victim-{BLOCKING}-0", f"victim-{BLOCKING}-1"),
                 stays("preemptor"),
                 flushes(),
                 decides("preemptor", SCHEDULED),
@@ -202,7 +202,7 @@ STILL_RESERVED = [
                 lets_preempt(MID),
                 creates_node("node2"),
                 creates(*victims(4, "1", "node2")),
-                are_gone(*(f"victim-node-{n}" for n in range(3)), BLOCKED),
+                disappear(*(f"victim-node-{n}" for n in range(3)), BLOCKED),
                 creates(with_cpu(HIGH, "2", 100)),
                 decides(HIGH, SCHEDULED),
                 lets_bind(),
@@ -218,9 +218,9 @@ async def test_async_preemption(server: Cluster, steps: list[Step]) -> None:
     async with world(server) as there:
         doors = {"bind": asyncio.Event()}
         own = [there.plugin(Reserving), there.plugin(NeverWakes)]
-        held = in_tree_but_held(doors, BLOCKED)
+        in_tree = blockable_in_tree(doors, BLOCKED)
         await there.create_nodes(node("node", allocatable={"cpu": "4"}))
-        async with there.stepping(*own, *held, profiles=[profile_with(*own)]) as process:
+        async with there.stepping(*own, *in_tree, profiles=[profile_with(*own)]) as process:
             stage = Stage(there, process, doors)
             for step in steps:
                 await step(stage)

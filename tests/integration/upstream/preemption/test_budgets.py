@@ -93,12 +93,12 @@ async def test_pdb_in_preemption(
         await there.create_nodes(*(small_node(name) for name in {other["spec"]["nodeName"] for other in others}))
         await there.create_pods(*others)
         where = f"/apis/policy/v1/namespaces/{there.namespace}/poddisruptionbudgets"
-        for each in budgets:
-            await there.create(where, each)
-            await there.patch(f"{where}/{each['metadata']['name']}/status", {"status": each["status"]})
+        for budget in budgets:
+            await there.create(where, budget)
+            await there.patch(f"{where}/{budget['metadata']['name']}/status", {"status": budget["status"]})
         async with there.scheduling(feature_gates=gates):
             await there.create_pod(preemptor)
             await are_preempted(there, *preempted)
             await there.until(lambda: there.nominated("preemptor-pod"))
-            left = {other["metadata"]["name"] for other in others} - set(preempted)
-            assert not any(there.is_leaving(name) for name in left)
+            remaining = {other["metadata"]["name"] for other in others} - set(preempted)
+            assert not any(there.is_leaving(name) for name in remaining)

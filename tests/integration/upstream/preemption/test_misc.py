@@ -35,11 +35,11 @@ async def test_non_preemption(server: Cluster, gates: dict[str, bool], policy: O
         await there.create_pod({**VICTIM, "spec": {**VICTIM["spec"], "nodeName": "node1"}})
         async with there.scheduling(feature_gates=gates):
             await there.create_pod(asking("preemptor-pod", "300m", "200", HIGH, **policy))
-            said = await there.unschedulable("preemptor-pod")
+            message = await there.unschedulable("preemptor-pod")
             if happens:
                 await there.until(lambda: there.nominated("preemptor-pod") == "node1")
             else:
-                assert said.endswith("preemption: not eligible due to preemptionPolicy=Never.")
+                assert message.endswith("preemption: not eligible due to preemptionPolicy=Never.")
                 assert (there.nominated("preemptor-pod"), there.is_leaving("victim-pod")) == ("", False)
 
 
@@ -53,8 +53,8 @@ async def test_disable_preemption(server: Cluster, gates: dict[str, bool], point
         profile = {"schedulerName": "default-scheduler", "plugins": plugins}
         async with there.scheduling(profiles=[profile], feature_gates=gates):
             await there.create_pod(PREEMPTOR)
-            said = await there.unschedulable("preemptor-pod")
-            assert "preemption" not in said
+            message = await there.unschedulable("preemptor-pod")
+            assert "preemption" not in message
             assert (there.nominated("preemptor-pod"), there.is_leaving("victim-pod")) == ("", False)
 
 
@@ -69,14 +69,14 @@ async def test_disable_preemption(server: Cluster, gates: dict[str, bool], point
 async def test_pod_priority_resolution(other_server: Cluster, class_name: str, priority: int | None) -> None:
     async with world(other_server) as there:
         await there.create_nodes(small_node())
-        made = small("pod", 0, priorityClassName=class_name)
-        del made["spec"]["priority"]
+        new_pod = small("pod", 0, priorityClassName=class_name)
+        del new_pod["spec"]["priority"]
         async with there.scheduling():
             if priority is None:
                 with pytest.raises(ApiError, match="no PriorityClass with name foo was found"):
-                    await there.create_pod(made)
+                    await there.create_pod(new_pod)
             else:
-                assert (await there.create_pod(made))["spec"]["priority"] == priority
+                assert (await there.create_pod(new_pod))["spec"]["priority"] == priority
                 await there.scheduled("pod")
 
 

@@ -18,12 +18,12 @@ from tests.integration.upstream.preemption.victims import (
     small_node,
     with_cpu,
 )
-from tests.integration.upstream.support import NODES, Object, Told, World, node, world
+from tests.integration.upstream.support import NODES, CasePlugin, Object, World, node, world
 
 pytestmark = pytest.mark.cluster
 
 
-class FailsAlways(Told):
+class FailsAlways(CasePlugin):
     """Rejects every pod just before it would be bound, but those that ask not to be."""
 
     name = "alwaysFailPlugin"

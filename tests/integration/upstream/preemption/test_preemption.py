@@ -21,13 +21,13 @@ from tests.integration.upstream.preemption.victims import (
     small,
     small_node,
 )
-from tests.integration.upstream.support import Object, Told, World, node, world
+from tests.integration.upstream.support import CasePlugin, Object, World, node, world
 from tests.integration.upstream.written import apart, term
 
 pytestmark = pytest.mark.cluster
 
 
-class Tokens(Told):
+class Tokens(CasePlugin):
     """Lets as many pods through as it has tokens; a pod that is taken off a node gives one back."""
 
     name = "filter-plugin"
@@ -37,11 +37,11 @@ class Tokens(Told):
     resolvable = True
 
     def pre_filter(self, pod: Any, nodes: Any, cycle: Any) -> Reject | None:
-        missing = self.in_pre_filter and self.left <= 0
+        missing = self.in_pre_filter and self.remaining <= 0
         return Reject.pod("no tokens", resolvable=True) if missing else None
 
     def filter(self, pod: Any, nodes: Any, state: Any) -> Iterable[Reject]:
-        if self.left > 0:
+        if self.remaining > 0:
             self.add(-1)
         else:
             yield Reject(True, f"can't fit {pod.name}", resolvable=self.resolvable)
@@ -55,7 +55,7 @@ class Tokens(Told):
         return state
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return type(self).tokens
 
     def add(self, count: int) -> None:
@@ -77,7 +77,7 @@ def unwilling(priority: int) -> Object:
 
 @pytest.mark.parametrize("gates", EITHER_WAY)
 @pytest.mark.parametrize(
-    ("others", "preemptor", "told", "preempted"),
+    ("others", "preemptor", "settings", "preempted"),
     [
         pytest.param([VICTIM], PREEMPTOR, {}, ["victim-pod"], id="basic"),
         pytest.param([FITS_TOO], ALSO_FITS, {"tokens": 1}, ["victim-pod"], id="with-filter"),
@@ -92,11 +92,11 @@ async def test_preemption(
     gates: dict[str, bool],
     others: list[Object],
     preemptor: Object,
-    told: Object,
+    settings: Object,
     preempted: list[str],
 ) -> None:
     async with world(server) as there:
-        plugin = there.plugin(Tokens, **told)
+        plugin = there.plugin(Tokens, **settings)
         await there.create_nodes(small_node(node="node1"))
         async with there.scheduling(plugin, feature_gates=gates):
             for other in others:
@@ -106,39 +106,39 @@ async def test_preemption(
             await there.unschedulable("preemptor-pod")
             await are_preempted(there, *preempted)
             await there.until(lambda: there.nominated("preemptor-pod") == ("node1" if preempted else ""))
-            left = {other["metadata"]["name"] for other in others} - set(preempted)
-            assert not any(there.is_leaving(name) for name in left)
+            remaining = {other["metadata"]["name"] for other in others} - set(preempted)
+            assert not any(there.is_leaving(name) for name in remaining)
 
 
-class HoldsOnce(Told):
+class HoldsOnce(CasePlugin):
     """Holds a pod the first time it comes."""
 
     name = "blocking-permit-plugin"
-    held = "victim"
+    pod_to_hold = "victim"
 
     def permit(self, pod: Any, node: str, state: Any) -> Any:
         self.calls.add(pod.name)
-        return Wait(60) if self.calls.made.count(self.held) == 1 and pod.name == self.held else ALLOW
+        return Wait(60) if self.calls.log.count(self.pod_to_hold) == 1 and pod.name == self.pod_to_hold else ALLOW
 
 
-class PreparesForLong(Told):
+class PreparesForLong(CasePlugin):
     """Does not come to an end with a pod the first time."""
 
     name = "blocking-prebind-plugin"
 
     async def pre_bind(self, pod: Any, node: str, state: Any) -> Reject | None:
         self.calls.add(pod.name)
-        if pod.name == "victim" and self.calls.made.count("victim") == 1:
+        if pod.name == "victim" and self.calls.log.count("victim") == 1:
             await self.world.until(lambda: False, 60)
         return None
 
 
-async def moves_to_a_smaller_node(there: World, plugin: type[Told]) -> None:
+async def moves_to_a_smaller_node(there: World, plugin: type[CasePlugin]) -> None:
     """A pod that is on its way to a big node makes room there, is not deleted, and goes to a small one instead."""
     await there.create_nodes(node("big-node", allocatable={"cpu": "2", "memory": "2Gi"}))
     async with there.scheduling(plugin):
         await there.create_pod(asking("victim", "1", "1Gi", LOW))
-        await there.until(lambda: "victim" in plugin.calls.made)
+        await there.until(lambda: "victim" in plugin.calls.log)
         await there.create_nodes(node("small-node", allocatable={"cpu": "1", "memory": "1Gi"}))
         uid = (there.pod("victim") or {})["metadata"]["uid"]
         await there.create_pod(asking("preemptor", "1.5", "1.5Gi", HIGH))

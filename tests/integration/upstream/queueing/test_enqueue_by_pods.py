@@ -139,7 +139,7 @@ def spread_on(name: str, topology_key: str, where: str) -> Object:
 
 
 BY_NODE_AND_BY_ZONE = [node("fake-node1", {"node": "fake-node"}), node("fake-node2", {"zone": "fake-node"})]
-ONE_OF_EACH = [labelled(f"pod{n}", f"key{n}", nodeName="fake-node") for n in (1, 2)]
+ONE_PER_KEY = [labelled(f"pod{n}", f"key{n}", nodeName="fake-node") for n in (1, 2)]
 OF_THREE = [evenly("pod3", "node"), evenly("pod4", "node", key="key2")]
 
 
@@ -148,21 +148,21 @@ OF_THREE = [evenly("pod3", "node"), evenly("pod4", "node", key="key2")]
     {
         "pod-with-matching-label-is-scheduled": Row(
             nodes=[ONE],
-            placed=ONE_OF_EACH,
+            placed=ONE_PER_KEY,
             pods=OF_THREE,
             changes=[pod_is_scheduled(labelled("pod5", "key1", nodeName="fake-node"))],
             woken="pod3",
         ),
         "label-of-a-scheduled-pod-is-updated": Row(
             nodes=[ONE],
-            placed=ONE_OF_EACH,
+            placed=ONE_PER_KEY,
             pods=OF_THREE,
             changes=[pod_is_relabelled("pod1", key1=None, key3="val")],
             woken="pod3",
         ),
         "scheduled-pod-with-matching-label-is-deleted": Row(
             nodes=[ONE],
-            placed=ONE_OF_EACH,
+            placed=ONE_PER_KEY,
             pods=[evenly("pod3", "node", 2), evenly("pod4", "node", key="key2")],
             changes=[pod_goes("pod1")],
             woken="pod3",

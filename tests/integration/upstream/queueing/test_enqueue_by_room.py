@@ -71,9 +71,9 @@ MORE_MEMORY = node_offers("fake-node1", {"memory": "4000"})
 
 
 def with_limits(requests: Mapping[str, str]) -> Object:
-    made = pod("pod1", requests)
-    made["spec"]["containers"][0]["resources"]["limits"] = dict(requests)
-    return made
+    new_pod = pod("pod1", requests)
+    new_pod["spec"]["containers"][0]["resources"]["limits"] = dict(requests)
+    return new_pod
 
 
 @pytest.mark.parametrize(

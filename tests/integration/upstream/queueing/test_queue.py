@@ -15,7 +15,7 @@ from scheduler_runtime.kube.client import ApiError
 from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.integration.upstream.plugins import fakes
 from tests.integration.upstream.queueing.waking import Scene
-from tests.integration.upstream.support import NODES, PATIENCE, Object, Told, World, node, pod, world
+from tests.integration.upstream.support import NODES, PATIENCE, CasePlugin, Object, World, node, pod, world
 from tests.integration.upstream.written import on
 
 pytestmark = pytest.mark.cluster
@@ -111,7 +111,7 @@ async def is_served(there: World, path: str) -> bool:
     return True
 
 
-class RejectsUntilAFooComes(Told):
+class RejectsUntilAFooComes(CasePlugin):
     name = "fakeCRPlugin"
     watches: ClassVar[tuple[Watch, ...]] = (Watch("example.com/v1", "Foo"),)
     events: ClassVar[tuple[ClusterEvent, ...]] = (ClusterEvent("example.com/Foo", Action.ALL),)
@@ -153,7 +153,7 @@ async def test_requeue_by_bind_failure(server: Cluster) -> None:
         async with there.scheduling(binder, backs_off=False):
             await there.create_pod(pod("pod-1"))
             await there.scheduled("pod-1")
-        assert binder.calls.made == ["pod-1", "pod-1"]
+        assert binder.calls.log == ["pod-1", "pod-1"]
 
 
 class Holds(fakes.Permit):
@@ -170,7 +170,7 @@ class Holds(fakes.Permit):
         self.calls.add(f"hint {pod.name}")
         return QUEUE
 
-    def held(self, name: str) -> Any:
+    def find_waiting_pod(self, name: str) -> Any:
         return next((pod for pod in self.handle.waiting_pods() if pod.pod.name == name), None)
 
 
@@ -181,19 +181,19 @@ async def test_requeue_by_permit_rejection(server: Cluster) -> None:
         await there.create_nodes(node("fake-node"))
         async with there.scheduling(permit, backs_off=False) as process:
             await there.create_pod(pod("pod-1"))
-            await there.until(lambda: "hold pod-1" in permit.calls.made)
+            await there.until(lambda: "hold pod-1" in permit.calls.log)
             await Scene(there, process).sees(
                 await there.patch(f"{NODES}/fake-node", {"metadata": {"labels": {"updated": ""}}})
             )
             await there.create_pod(pod("pod-2"))
-            await there.until(lambda: "hold pod-2" in permit.calls.made)
-            permit.calls.plugin.held("pod-1").reject(permit.name, "fakePermitPlugin rejects the Pod")
-            permit.calls.plugin.held("pod-2").allow(permit.name)
+            await there.until(lambda: "hold pod-2" in permit.calls.log)
+            permit.calls.plugin.find_waiting_pod("pod-1").reject(permit.name, "fakePermitPlugin rejects the Pod")
+            permit.calls.plugin.find_waiting_pod("pod-2").allow(permit.name)
             await there.scheduled("pod-2")
-            await there.until(lambda: permit.calls.made.count("hold pod-1") == 2)
-            permit.calls.plugin.held("pod-1").allow(permit.name)
+            await there.until(lambda: permit.calls.log.count("hold pod-1") == 2)
+            permit.calls.plugin.find_waiting_pod("pod-1").allow(permit.name)
             await there.scheduled("pod-1")
-        assert permit.calls.made == ["hold pod-1", "hold pod-2", "hint pod-1", "hold pod-1"]
+        assert permit.calls.log == ["hold pod-1", "hold pod-2", "hint pod-1", "hold pod-1"]
 
 
 async def test_pop_from_backoff_q_when_active_q_empty(server: Cluster) -> None:

@@ -36,11 +36,11 @@ class Scene:
         follows = self.process.pods if "namespace" in metadata else self.process.nodes
         key = f"{metadata['namespace']}/{metadata['name']}" if "namespace" in metadata else metadata["name"]
 
-        def is_known() -> bool:
-            known = follows.objects.get(key)
-            return known is not None and int(known.metadata.resource_version) >= version
+        def is_current() -> bool:
+            watched = follows.objects.get(key)
+            return watched is not None and int(watched.metadata.resource_version) >= version
 
-        await self.there.until(is_known)
+        await self.there.until(is_current)
 
     def at(self, *places: QueuePlace) -> set[str]:
         """The names of the pods that wait there."""
@@ -188,9 +188,9 @@ async def comes_back(server: Cluster, row: Row, *plugins: type[Plugin]) -> None:
             before = scene.woken()
             for change in row.changes:
                 await change.happen(scene)
-            wanted, came = set(row.woken.split()), scene.woken() - before
-            assert scene.at(QueuePlace.ACTIVE) == wanted, came
-            assert came == Counter({row.changes[0].event: len(wanted)} if wanted else ()), came
+            expected, came = set(row.woken.split()), scene.woken() - before
+            assert scene.at(QueuePlace.ACTIVE) == expected, came
+            assert came == Counter({row.changes[0].event: len(expected)} if expected else ()), came
 
 
 async def _is_rejected_everywhere(scene: Scene, row: Row) -> None:

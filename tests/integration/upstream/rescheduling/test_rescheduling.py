@@ -8,22 +8,22 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import ALLOW, Action, Answer, ClusterEvent, Reject
-from tests.integration.upstream.support import Told, World, node, nodes, pod, world
+from tests.integration.upstream.support import CasePlugin, World, node, nodes, pod, world
 
 pytestmark = pytest.mark.cluster
 
 NODE_ADDED = (ClusterEvent("Node", Action.ADD),)
 
 
-class Refusing(Told):
+class Refusing(CasePlugin):
     """Sends the first pod back once, or fails whenever it is asked."""
 
     events: ClassVar[tuple[ClusterEvent, ...]] = NODE_ADDED
 
     def verdict(self, pod: Any) -> Reject | None:
-        is_first = not self.calls.made
+        is_first = not self.calls.log
         self.calls.add(pod.name)
-        self.fail_if_told(pod.name)
+        self.fail_if_configured(pod.name)
         return Reject.pod("reject it once") if is_first else None
 
 
@@ -55,7 +55,7 @@ async def stays_where_it_is(there: World, plugin: type[Refusing]) -> None:
     await there.unschedulable("test-pod")
     await there.create_pod(pod("test-pod-2"))
     await there.scheduled("test-pod-2")
-    assert plugin.calls.made == ["test-pod", "test-pod-2"]
+    assert plugin.calls.log == ["test-pod", "test-pod-2"]
     await there.unschedulable("test-pod")
 
 

@@ -23,19 +23,19 @@ async def test_unschedulable_nodes(server: Cluster) -> None:
 
 async def test_allocatable(server: Cluster) -> None:
     """What a node can hold is what it says is allocatable, or all of it when it says nothing of that."""
-    name, asked = "node-allocatable-scheduler-test-node", {"cpu": "20m", "memory": "20"}
+    name, requests = "node-allocatable-scheduler-test-node", {"cpu": "20m", "memory": "20"}
     unaware: Object = {"capacity": {"pods": "32", "cpu": "30m", "memory": "30"}, "allocatable": {}}
     aware = {"status": {"allocatable": {"pods": "32", "cpu": "10m", "memory": "10"}}}
     async with world(server) as there:
         await there.create_nodes(node(name, status=unaware))
         async with there.scheduling() as process:
-            await there.create_pod(pod("pod-test-allocatable", asked))
+            await there.create_pod(pod("pod-test-allocatable", requests))
             await there.scheduled("pod-test-allocatable")
             before = process.nodes.objects[name]
             await there.patch(f"{NODES}/{name}/status", aware)
             await there.until(lambda: process.nodes.objects[name] is not before)
             await there.delete(there.path("pod-test-allocatable"))
-            await there.create_pod(pod("pod-test-allocatable2", asked))
+            await there.create_pod(pod("pod-test-allocatable2", requests))
             await there.unschedulable("pod-test-allocatable2")
 
 
@@ -53,8 +53,8 @@ async def test_node_events(server: Cluster) -> None:
         labels, taints = {"affinity-key": "affinity-value"}, [taint("taint-key", "")]
         await there.create_nodes(node("node-events-test-node2", labels, allocatable=SMALL, taints=taints))
         tolerating = [tolerates("taint-key", "", "Exists")]
-        wanted = on("affinity-key in (affinity-value)")
-        await there.create_pod(pod("plug-pod", {"cpu": "40m"}, affinity=wanted, tolerations=tolerating))
+        affinity = on("affinity-key in (affinity-value)")
+        await there.create_pod(pod("plug-pod", {"cpu": "40m"}, affinity=affinity, tolerations=tolerating))
         await there.scheduled("plug-pod")
         await there.unschedulable("pod2")
         await there.patch(f"{NODES}/node-events-test-node2", {"spec": {"taints": None}})

@@ -11,12 +11,12 @@ from tests.integration.upstream.written import on
 
 pytestmark = pytest.mark.cluster
 
-ASKED, ROOM = {"cpu": "200m", "memory": "200"}, {"cpu": "500m", "memory": "500"}
+REQUESTS, ROOM = {"cpu": "200m", "memory": "200"}, {"cpu": "500m", "memory": "500"}
 OTHERS = ("foo-scheduler", "bar-scheduler")
 ELSEWHERE = on("", "metadata.name in (invalid-node)")
 
 
-def held(process: Scheduler) -> int:
+def counted_pods(process: Scheduler) -> int:
     """How many pods the scheduler counts on nodes."""
     return sum(process.cache.get(pod.uid) is not None for pod in process.pods.objects.values())
 
@@ -33,9 +33,9 @@ async def test_scheduler_informers(server: Cluster, existing: tuple[str, ...], s
         await there.create_nodes(node("node-1", allocatable=ROOM))
         async with there.scheduling() as process:
             for number, other in enumerate(existing, 1):
-                await there.create_pod(pod(f"pod{number}", ASKED, nodeName="node-1", schedulerName=other))
-            await there.until(lambda: held(process) == len(existing))
-            await there.create_pod(pod("unschedulable-pod", ASKED, **spec))
+                await there.create_pod(pod(f"pod{number}", REQUESTS, nodeName="node-1", schedulerName=other))
+            await there.until(lambda: counted_pods(process) == len(existing))
+            await there.create_pod(pod("unschedulable-pod", REQUESTS, **spec))
             await there.unschedulable("unschedulable-pod")
 
 

@@ -55,13 +55,13 @@ async def reporters(there: World, count: int) -> dict[str, str]:
     events = WatchedObjects([watch], there.client, there.changes.tell)
     following = [asyncio.create_task(reflector.run()) for reflector in events.reflectors]
 
-    def found() -> dict[str, str]:
-        said = (event for event in events.list(watch) if event["reason"] == "Scheduled")
-        return {event["regarding"]["name"]: event["reportingController"] for event in said}
+    def reporters_by_pod() -> dict[str, str]:
+        scheduled = (event for event in events.list(watch) if event["reason"] == "Scheduled")
+        return {event["regarding"]["name"]: event["reportingController"] for event in scheduled}
 
     try:
-        await there.until(lambda: len(found()) >= count)
-        return found()
+        await there.until(lambda: len(reporters_by_pod()) >= count)
+        return reporters_by_pod()
     finally:
         for task in following:
             task.cancel()

@@ -20,11 +20,11 @@ def preferring(*weighted: tuple[int, Object], kind: str = "podAffinity") -> Obje
 
 def domains(count: int, *values: int) -> list[Object]:
     """Nodes in the domains of these values, and two in none when there are ten."""
-    made = [node(f"node{n}", {KEY: f"topologyvalue{value}"}) for n, value in enumerate(values, start=1)]
-    return made + [node(f"other-node{n}") for n in range(1, count - len(values) + 1)]
+    in_domains = [node(f"node{n}", {KEY: f"topologyvalue{value}"}) for n, value in enumerate(values, start=1)]
+    return in_domains + [node(f"other-node{n}") for n in range(1, count - len(values) + 1)]
 
 
-def on_each(*bars: str) -> list[Object]:
+def one_per_node(*bars: str) -> list[Object]:
     labels = [{"foo": "", "bar": bar} for bar in bars]
     return [pod(f"pod{n}", labels=label, nodeName=f"node{n}") for n, label in enumerate(labels, start=1)]
 
@@ -57,12 +57,18 @@ ANTI = "podAntiAffinity"
             {1, 6},
             id="with-namespace-selector",
         ),
-        pytest.param(keyed("matchLabelKeys", ANTI), False, on_each("fuga", "a"), TWO, {1}, id="anti-matchLabelKeys"),
         pytest.param(
-            keyed("mismatchLabelKeys", ANTI), False, on_each("fuga", "a"), TWO, {2}, id="anti-mismatchLabelKeys"
+            keyed("matchLabelKeys", ANTI), False, one_per_node("fuga", "a"), TWO, {1}, id="anti-matchLabelKeys"
         ),
-        pytest.param(keyed("matchLabelKeys"), False, on_each("hoge", "hoge", "a"), SIX, {3, 6}, id="matchLabelKeys"),
-        pytest.param(keyed("mismatchLabelKeys"), False, on_each("a", "a", "hoge"), SIX, {3, 6}, id="mismatchLabelKeys"),
+        pytest.param(
+            keyed("mismatchLabelKeys", ANTI), False, one_per_node("fuga", "a"), TWO, {2}, id="anti-mismatchLabelKeys"
+        ),
+        pytest.param(
+            keyed("matchLabelKeys"), False, one_per_node("hoge", "hoge", "a"), SIX, {3, 6}, id="matchLabelKeys"
+        ),
+        pytest.param(
+            keyed("mismatchLabelKeys"), False, one_per_node("a", "a", "hoge"), SIX, {3, 6}, id="mismatchLabelKeys"
+        ),
     ],
 )
 async def test_pod_affinity_scoring(

@@ -95,7 +95,7 @@ async def test_pod_topology_spread_scoring(
     server: Cluster, pod_: Object, others: list[Object], nodes: list[Object], expected: str
 ) -> None:
     async with world(server) as there:
-        assert await chosen(there, pod_, others, nodes) == expected
+        assert await scheduled_node(there, pod_, others, nodes) == expected
 
 
 @pytest.mark.parametrize("expected", [pytest.param("node-1", id="matchLabelKeys-ignored-without-its-gate")])
@@ -103,12 +103,12 @@ async def test_pod_topology_spread_scoring_without_a_gate(
     other_server: Cluster, other_gates: dict[str, bool], expected: str
 ) -> None:
     """One more row of upstream's table."""
-    wanted = wanting(soft(1, "node", matchLabelKeys=["bar"]), labels=FOO_BAR)
+    spreading_pod = wanting(soft(1, "node", matchLabelKeys=["bar"]), labels=FOO_BAR)
     async with world(other_server) as there:
-        assert await chosen(there, wanted, WITH_BAR, FOUR, feature_gates=other_gates) == expected
+        assert await scheduled_node(there, spreading_pod, WITH_BAR, FOUR, feature_gates=other_gates) == expected
 
 
-async def chosen(there: World, pod_: Object, others: list[Object], nodes: list[Object], **how: Any) -> str:
+async def scheduled_node(there: World, pod_: Object, others: list[Object], nodes: list[Object], **how: Any) -> str:
     await there.create_nodes(*nodes)
     await there.create_pods(*others)
     profile = profile_scoring_by("PodTopologySpread", "PodTopologySpread")
@@ -127,8 +127,8 @@ async def test_default_pod_topology_spread_scoring(server: Cluster, count: int) 
         await there.create(f"/api/v1/namespaces/{there.namespace}/services", service)
         async with there.scheduling(profiles=[profile_scoring_by("PodTopologySpread", "PodTopologySpread")]):
             await there.create_pods(*(pod(f"p-{number}", labels=selector) for number in range(count)))
-            found = Counter([zones[await there.scheduled(f"p-{number}")] for number in range(count)])
-        assert set(found.values()) == {count // 3}
+            pods_by_zone = Counter([zones[await there.scheduled(f"p-{number}")] for number in range(count)])
+        assert set(pods_by_zone.values()) == {count // 3}
 
 
 def hosted(name: str, zone: str) -> dict[str, str]:

@@ -12,15 +12,15 @@ pytestmark = pytest.mark.cluster
 
 GPU = "example.com/gpu"
 ROOM = {"cpu": "8", "memory": "16G", GPU: "4"}
-ASKED = {"cpu": "2", "memory": "4G", GPU: "1"}
+REQUESTS = {"cpu": "2", "memory": "4G", GPU: "1"}
 RESOURCES = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}, {"name": GPU, "weight": 2}]
 
 
 def asking(name: str, **spec: object) -> Object:
     """A pod whose requests are its limits, as extended resources need it."""
-    made = pod(name, ASKED, **spec)
-    made["spec"]["containers"][0]["resources"]["limits"] = ASKED
-    return made
+    new_pod = pod(name, REQUESTS, **spec)
+    new_pod["spec"]["containers"][0]["resources"]["limits"] = REQUESTS
+    return new_pod
 
 
 def sidecar() -> Object:
@@ -51,8 +51,8 @@ async def test_node_affinity_scoring(server: Cluster) -> None:
     async with world(server) as there:
         labels = {"kubernetes.io/node-topologyKey": "topologyvalue"}
         await there.create_nodes(*nodes(4, "testnode"), node("testnode-4", labels))
-        wanted = {"matchExpressions": requirements("kubernetes.io/node-topologyKey in (topologyvalue)")}
-        affinity = {"nodeAffinity": {PREFERRED: [{"weight": 20, "preference": wanted}]}}
+        preference = {"matchExpressions": requirements("kubernetes.io/node-topologyKey in (topologyvalue)")}
+        affinity = {"nodeAffinity": {PREFERRED: [{"weight": 20, "preference": preference}]}}
         async with there.scheduling(profiles=[profile_scoring_by("NodeAffinity", "NodeAffinity")]):
             await there.create_pod(pod("pod-with-node-affinity", affinity=affinity))
             assert await there.scheduled("pod-with-node-affinity") == "testnode-4"

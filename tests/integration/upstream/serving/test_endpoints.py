@@ -20,13 +20,13 @@ from tests.support.eventually import eventually
 pytestmark = pytest.mark.cluster
 
 
-def asked(directory: Path, port: int, path: str, token: str = "") -> int | None:
+def response_status(directory: Path, port: int, path: str, token: str = "") -> int | None:
     """The status of a GET, by somebody who trusts the certificate in ``directory``; None while nobody listens."""
-    written = directory / "kube-scheduler.crt"
-    if not written.exists():
+    certificate = directory / "kube-scheduler.crt"
+    if not certificate.exists():
         return None
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", port, timeout=10, context=ssl.create_default_context(cafile=written)
+        "127.0.0.1", port, timeout=10, context=ssl.create_default_context(cafile=certificate)
     )
     try:
         connection.request("GET", path, headers={"Authorization": f"Token {token}"} if token else {})
@@ -39,9 +39,9 @@ def asked(directory: Path, port: int, path: str, token: str = "") -> int | None:
 
 def broken(server: Cluster, directory: Path) -> Path:
     """A kubeconfig that leads nowhere."""
-    made = directory / "broken"
-    made.write_text(server.kubeconfig.read_text().replace("127.0.0.1", "127.0.0.2"))
-    return made
+    kubeconfig = directory / "broken"
+    kubeconfig.write_text(server.kubeconfig.read_text().replace("127.0.0.1", "127.0.0.2"))
+    return kubeconfig
 
 
 HEALTH = [
@@ -73,13 +73,13 @@ def healthy(server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.mark.parametrize("path", HEALTH)
 def test_endpoint_handlers(healthy: tuple[SchedulerProcess, Path], path: str) -> None:
     process, directory = healthy
-    eventually(lambda: asked(directory, process.port, path) == 200, 30, explain=lambda: process.log)
+    eventually(lambda: response_status(directory, process.port, path) == 200, 30, explain=lambda: process.log)
 
 
 @pytest.mark.parametrize("path", [pytest.param("/readyz", id="/readyz with broken apiserver")])
 def test_endpoint_handlers_without_an_api_server(server: Cluster, tmp_path: Path, path: str) -> None:
     with answering(broken(server, tmp_path), tmp_path) as process:
-        eventually(lambda: asked(tmp_path, process.port, path) == 500, 30, explain=lambda: process.log)
+        eventually(lambda: response_status(tmp_path, process.port, path) == 500, 30, explain=lambda: process.log)
 
 
 NOBODY, SOMEBODY = "", "flwqkenfjasasdfmwerasd"
@@ -87,7 +87,7 @@ AUTHN, AUTHZ = "--authentication-kubeconfig", "--authorization-kubeconfig"
 
 
 @pytest.mark.parametrize(
-    ("flags", "path", "token", "wanted"),
+    ("flags", "path", "token", "expected"),
     [
         pytest.param([], "/healthz", NOBODY, 200, id="/healthz without authn/authz"),
         pytest.param([], "/metrics", NOBODY, 403, id="/metrics without authn/authz"),
@@ -122,7 +122,7 @@ AUTHN, AUTHZ = "--authentication-kubeconfig", "--authorization-kubeconfig"
     ],
 )
 def test_component_secure_serving_and_auth(
-    server: Cluster, tmp_path: Path, flags: list[str], path: str, token: str, wanted: int
+    server: Cluster, tmp_path: Path, flags: list[str], path: str, token: str, expected: int
 ) -> None:
     bad, port = broken(server, tmp_path), free_port()
     filled = [flag.format(good=server.kubeconfig, bad=bad) for flag in flags]
@@ -136,10 +136,10 @@ def test_component_secure_serving_and_auth(
     ]
     command += ["--secure-port", str(port), "--cert-dir", str(tmp_path), *filled]
     log = tmp_path / "log"
-    with log.open("wb") as written:
-        process = subprocess.Popen(command, stderr=written)
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stderr=output)
     try:
-        eventually(lambda: asked(tmp_path, port, path, token) == wanted, 30, explain=log.read_text)
+        eventually(lambda: response_status(tmp_path, port, path, token) == expected, 30, explain=log.read_text)
     finally:
         process.kill()
         process.wait()

@@ -20,28 +20,28 @@ from tests.support.eventually import eventually
 pytestmark = pytest.mark.cluster
 
 STATUSZ, FLAGZ, CONFIGZ = "/statusz", "/flagz", "/configz"
-TOLD = {
+EXPECTED_FIELDS = {
     STATUSZ: ("paths", ["/configz", "/debug", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"]),
     FLAGZ: ("flags", {"leader-elect-resource-name": "kube-scheduler", "leader-elect": "false"}),
 }
 
 
 @dataclass(frozen=True)
-class Answered:
+class Page:
     status: int
     kind: str
     warning: str
     body: str
 
 
-def asked(port: int, path: str, accept: str) -> Answered:
+def request_page(port: int, path: str, accept: str) -> Page:
     trusting = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trusting)
     try:
         connection.request("GET", path, headers={"Accept": accept} if accept else {})
         answer = connection.getresponse()
         header = answer.headers.get
-        return Answered(answer.status, header("Content-Type", ""), header("Warning", ""), answer.read().decode())
+        return Page(answer.status, header("Content-Type", ""), header("Warning", ""), answer.read().decode())
     finally:
         connection.close()
 
@@ -74,10 +74,10 @@ def in_both(*rows: Any) -> list[Any]:
     ),
 )
 def test_scheduler_z_pages(port: int, path: str, accept: str, is_there: bool) -> None:
-    answer = asked(port, path, accept)
+    answer = request_page(port, path, accept)
     if is_there:
-        told = f"kube-scheduler {path[1:]}\nWarning: This endpoint is not meant to be machine parseable"
-        assert (answer.status, told in answer.body) == (200, True)
+        text = f"kube-scheduler {path[1:]}\nWarning: This endpoint is not meant to be machine parseable"
+        assert (answer.status, text in answer.body) == (200, True)
     else:
         assert (answer.status, json.loads(answer.body)["reason"]) == (406, "NotAcceptable")
 
@@ -85,7 +85,7 @@ def test_scheduler_z_pages(port: int, path: str, accept: str, is_there: bool) ->
 @pytest.mark.parametrize("path", [pytest.param(path, id=path[1:]) for path in (STATUSZ, FLAGZ)])
 def test_scheduler_z_pages_fall_back(port: int, path: str) -> None:
     """One more row of each of upstream's tables: a version that is not there."""
-    assert asked(port, path, f"{form(path, version='foo')},*/*").kind.startswith("text/plain")
+    assert request_page(port, path, f"{form(path, version='foo')},*/*").kind.startswith("text/plain")
 
 
 @pytest.mark.parametrize(
@@ -99,18 +99,18 @@ def test_scheduler_z_pages_fall_back(port: int, path: str) -> None:
 )
 def test_scheduler_z_pages_as_objects(port: int, path: str, media_type: str, versions: list[str], is_old: bool) -> None:
     """Most of the other rows of upstream's tables: the version that comes first is the one that is given."""
-    answer = asked(port, path, ",".join(form(path, media_type, version) for version in versions))
-    said = yaml.safe_load(answer.body)
-    assert (said["kind"], said["apiVersion"]) == (path[1:].capitalize(), f"config.k8s.io/{versions[0]}")
-    assert said["metadata"]["name"] == "kube-scheduler"
+    answer = request_page(port, path, ",".join(form(path, media_type, version) for version in versions))
+    page = yaml.safe_load(answer.body)
+    assert (page["kind"], page["apiVersion"]) == (path[1:].capitalize(), f"config.k8s.io/{versions[0]}")
+    assert page["metadata"]["name"] == "kube-scheduler"
     assert (answer.kind.partition(";")[0], "deprecated" in answer.warning) == (media_type, is_old)
-    field, told = TOLD[path]
-    assert (said[field].items() >= told.items()) if isinstance(told, dict) else said[field] == told
+    field, expected = EXPECTED_FIELDS[path]
+    assert (page[field].items() >= expected.items()) if isinstance(expected, dict) else page[field] == expected
 
 
 def test_scheduler_z_pages_configz(port: int) -> None:
     """The last table of upstream's has one row: what is followed, as a document that can be read again."""
-    answer = asked(port, CONFIGZ, "application/json")
-    said = json.loads(answer.body)["componentconfig"]
-    assert (said["apiVersion"], said["kind"]) == ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
-    assert isinstance(config.parse_document(said), config.Document)
+    answer = request_page(port, CONFIGZ, "application/json")
+    page = json.loads(answer.body)["componentconfig"]
+    assert (page["apiVersion"], page["kind"]) == ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
+    assert isinstance(config.parse_document(page), config.Document)

@@ -33,12 +33,12 @@ def tainting_server() -> Iterator[Cluster]:
         ),
         kcm_args=("--controllers=node-lifecycle-controller", "--node-monitor-grace-period=1h"),
     )
-    with devcluster.running(spec) as made:
-        yield made
+    with devcluster.running(spec) as cluster:
+        yield cluster
 
 
 ROOM = {"cpu": "4000m", "memory": "16Gi", "pods": "110"}
-ASKED = {"cpu": "100m", "memory": "100Mi"}
+REQUESTS = {"cpu": "100m", "memory": "100Mi"}
 BEST_EFFORT, BURSTABLE, GUARANTEED = "besteffort-pod", "burstable-pod", "guarantee-pod"
 MEMORY, DISK, PIDS, NETWORK = "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"
 NO_MEMORY, NO_DISK, NO_PIDS = "memory-pressure", "disk-pressure", "pid-pressure"
@@ -49,25 +49,25 @@ Judged = tuple[str, list[Object], bool]
 
 
 def asking(kind: str, name: str, tolerations: list[Object]) -> Object:
-    made = pod(name, {} if kind == BEST_EFFORT else ASKED, tolerations=tolerations)
+    new_pod = pod(name, {} if kind == BEST_EFFORT else REQUESTS, tolerations=tolerations)
     if kind == GUARANTEED:
-        made["spec"]["containers"][0]["resources"]["limits"] = ASKED
-    return made
+        new_pod["spec"]["containers"][0]["resources"]["limits"] = REQUESTS
+    return new_pod
 
 
-def is_tainted(process: Scheduler, wanted: Collection[Object]) -> bool:
+def is_tainted(process: Scheduler, taints: Collection[Object]) -> bool:
     """Whether the scheduler sees exactly these taints on the node."""
-    seen = process.nodes.objects.get(NODE)
-    expected = {(each["key"], each["value"], each["effect"]) for each in wanted}
-    return seen is not None and {(taint.key, taint.value, taint.effect) for taint in seen.spec.taints} == expected
+    watched = process.nodes.objects.get(NODE)
+    expected = {(taint["key"], taint["value"], taint["effect"]) for taint in taints}
+    return watched is not None and {(taint.key, taint.value, taint.effect) for taint in watched.spec.taints} == expected
 
 
 async def judges(
-    server: Cluster, gates: dict[str, bool], made: Object, taints: list[Object], pods: list[Judged]
+    server: Cluster, gates: dict[str, bool], new_node: Object, taints: list[Object], pods: list[Judged]
 ) -> None:
     """Give the node time to be tainted, and then one pod after the other."""
     async with world(server) as there, there.scheduling(feature_gates=gates) as process:
-        await there.create_nodes(made)
+        await there.create_nodes(new_node)
         await there.until(lambda: is_tainted(process, taints))
         for number, (kind, tolerations, fits) in enumerate(pods):
             name = f"{kind}-{number}"
@@ -140,13 +140,13 @@ async def test_taint_node_by_condition(
     taints: list[str],
     pods: list[Judged],
 ) -> None:
-    made = node(NODE, unschedulable=cordoned, allocatable=ROOM, status={"conditions": conditions(is_true, ready)})
-    await judges(tainting_server, gates, made, of(*taints), pods)
+    new_node = node(NODE, unschedulable=cordoned, allocatable=ROOM, status={"conditions": conditions(is_true, ready)})
+    await judges(tainting_server, gates, new_node, of(*taints), pods)
 
 
 def conditions(is_true: Collection[str], ready: bool) -> list[Object]:
-    said = {**dict.fromkeys(is_true, True), "Ready": ready}
-    return [{"type": kind, "status": str(status)} for kind, status in said.items()]
+    statuses = {**dict.fromkeys(is_true, True), "Ready": ready}
+    return [{"type": kind, "status": str(status)} for kind, status in statuses.items()]
 
 
 CLASS, RATE, LOAD = "node.example.com/priority-class", "node.example.com/error-rate", "node.example.com/cpu-utilization"
@@ -190,5 +190,5 @@ async def test_taint_node_by_condition_with_comparison(
     tainting_server: Cluster, taints: list[Object], pods: list[Judged]
 ) -> None:
     """The rest of upstream's table, which is gone through with the gate only."""
-    made = node(NODE, taints=taints, allocatable=ROOM, status={"conditions": conditions([], True)})
-    await judges(tainting_server, {GATE: True}, made, taints, pods)
+    new_node = node(NODE, taints=taints, allocatable=ROOM, status={"conditions": conditions([], True)})
+    await judges(tainting_server, {GATE: True}, new_node, taints, pods)
