@@ -1,9 +1,9 @@
-"""How much memory a large cluster takes, and how long until the first bind: ``python -m bench.size``.
+"""The memory that a large cluster takes, and the time until the first bind: ``python -m bench.size``.
 
-The nodes and pods are real ones in a real API server: nodes with the images that a kubelet tells of, and pods created
-with their node already set, and said to run as a kubelet says it. They are made once, and each contender starts on them
-in turn. (A made-up server would have to speak protobuf to be fair to kube-scheduler, and its pages and its pace would
-still be its own.) Memory is the most that was ever resident, start-up included.
+The nodes and pods are real ones in a real API server: nodes with the images that a kubelet reports, and pods created
+with their node already set, and reported to run as by a kubelet. They are created once, and each contender starts on
+them in turn. (A simulated server would have to speak protobuf to be fair to kube-scheduler, and its pages and its pace
+would still be its own.) Memory is the most that was ever resident, start-up included.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ END_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What one start showed."""
+    """The result of one start."""
 
     contender: str
     first_bind_seconds: float
@@ -60,34 +60,34 @@ class Longest:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    asked = parsed(arguments)
+    options = parse_options(arguments)
     try:
-        build(asked.kubernetes)
+        build(options.kubernetes)
     except DevclusterError as error:
         print(error, file=sys.stderr)
         return 2
-    with devcluster.running(control_plane(asked.kubernetes)) as cluster:
-        sizes, longest = uvloop.run(_Measuring(cluster, asked).run())
-    print("\n".join(lines(asked, sizes, longest)))
-    asked.json.parent.mkdir(parents=True, exist_ok=True)
-    asked.json.write_bytes(msgspec.json.encode({"sizes": sizes, "longest": longest}))
+    with devcluster.running(control_plane(options.kubernetes)) as cluster:
+        sizes, longest = uvloop.run(_Measurement(cluster, options).run())
+    print("\n".join(lines(options, sizes, longest)))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_bytes(msgspec.json.encode({"sizes": sizes, "longest": longest}))
     return 0
 
 
-def lines(asked: argparse.Namespace, sizes: Sequence[Size], longest: Longest) -> Iterator[str]:
-    """What was measured, for people."""
-    yield f"{asked.nodes} nodes, {asked.pods} pods, Kubernetes {asked.kubernetes}"
+def lines(options: argparse.Namespace, sizes: Sequence[Size], longest: Longest) -> Iterator[str]:
+    """The results as lines for people."""
+    yield f"{options.nodes} nodes, {options.pods} pods, Kubernetes {options.kubernetes}"
     for name in dict.fromkeys(size.contender for size in sizes):
         mine = [size for size in sizes if size.contender == name]
         memory = max(size.peak_megabytes for size in mine)
         first = statistics.median(size.first_bind_seconds for size in mine)
         yield f"  {name:15} peak {memory:6.0f} MB   first bind after {first:5.1f} s"
     for what, (loop, collector) in (("starting", longest.starting), ("scheduling", longest.scheduling)):
-        yield f"  longest pause of our loop while {what}: {told(loop)} (of the collector: {told(collector)})"
+        yield f"  longest pause of our loop while {what}: {in_words(loop)} (of the collector: {in_words(collector)})"
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What was asked for."""
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
     flags = argparse.ArgumentParser(prog="python -m bench.size", description=__doc__)
     flags.add_argument("--nodes", type=int, default=5000)
     flags.add_argument("--pods", type=int, default=30000)
@@ -99,26 +99,26 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 @dataclass(slots=True)
-class _Measuring:
+class _Measurement:
     cluster: Cluster
-    asked: argparse.Namespace
+    options: argparse.Namespace
 
     async def run(self) -> tuple[list[Size], Longest]:
         server = Server.of(self.cluster.kubeconfig)
         async with asyncio.TaskGroup() as group, Api(server, group) as api:
-            await self._fill(api)
+            await api.create(with_images(nodes(template(NODE_TEMPLATE), self.options.nodes, None)))
+            await api.need_namespace(NAMESPACE)
+            pod, how_many = template(POD_TEMPLATE), (self.options.pods, self.options.nodes)
+            await api.create(residents(pod, *how_many))
+            await api.patch(statuses(pod, *how_many))
             both = (KUBE_SCHEDULER, BERTH)
-            turns = [each for number in range(self.asked.repetitions) for each in both[:: -1 if number % 2 else 1]]
+            turns = [
+                contender
+                for number in range(self.options.repetitions)
+                for contender in both[:: -1 if number % 2 else 1]
+            ]
             sizes = [await self._size(api, contender) for contender in turns]
             return sizes, await self._longest(api)
-
-    async def _fill(self, api: Api) -> None:
-        """Make nodes, and pods that are on them already."""
-        await api.create(with_images(nodes(template(NODE_TEMPLATE), self.asked.nodes, None)))
-        await api.need_namespace(NAMESPACE)
-        pod, how_many = template(POD_TEMPLATE), (self.asked.pods, self.asked.nodes)
-        await api.create(residents(pod, *how_many))
-        await api.patch(statuses(pod, *how_many))
 
     async def _size(self, api: Api, contender: Contender) -> Size:
         process, seconds = await self._first_bind(api, contender)
@@ -132,36 +132,36 @@ class _Measuring:
         process, _ = await self._first_bind(api, WATCHED)
         bound_first = time.time()
         bound = await api.follow("burst")
-        await api.create(pods(template(POD_TEMPLATE), self.asked.burst, "burst"))
-        await bound.reach(self.asked.burst, COLD_SECONDS)
+        await api.create(pods(template(POD_TEMPLATE), self.options.burst, "burst"))
+        await bound.reach(self.options.burst, COLD_SECONDS)
         process.send(signal.SIGTERM)
         if not await asyncio.to_thread(process.ended, END_SECONDS):
-            raise TimeoutError(f"the scheduler did not end within {END_SECONDS:.0f} s of being told to")
-        found = msgspec.json.decode(contenders.pauses_file(self.cluster).read_bytes(), type=Pauses)
+            raise TimeoutError(f"the scheduler did not end within {END_SECONDS:.0f} s of SIGTERM")
+        pauses = msgspec.json.decode(contenders.pauses_file(self.cluster).read_bytes(), type=Pauses)
         return Longest(
-            starting=milliseconds(found.longest(until=bound_first)),
-            scheduling=milliseconds(found.longest(since=bound_first)),
+            starting=milliseconds(pauses.longest(until=bound_first)),
+            scheduling=milliseconds(pauses.longest(since=bound_first)),
         )
 
     async def _first_bind(self, api: Api, contender: Contender) -> tuple[Process, float]:
-        """Start the contender while a pod waits; return how long until that has a node."""
+        """Start the contender while a pod waits; return the seconds until that pod has a node."""
         namespace = f"first-{time.time_ns():x}"
         bound = await api.follow(namespace)
         await api.create(pods(template(POD_TEMPLATE), 1, namespace))
         began = time.monotonic()
-        process = contenders.start(contender, self.cluster, self.asked.kubernetes, is_ready=False)
+        process = contenders.start(contender, self.cluster, self.options.kubernetes, is_ready=False)
         await bound.reach(1, COLD_SECONDS)
         return process, time.monotonic() - began
 
 
 def template(path: str) -> Object:
     """One of the workloads' templates."""
-    read: Object = yaml.safe_load((CASES.parent / path).read_text())
-    return read
+    document: Object = yaml.safe_load((CASES.parent / path).read_text())
+    return document
 
 
-def told(pause: float) -> str:
-    """A pause in words, in milliseconds; short ones were not kept."""
+def in_words(pause: float) -> str:
+    """A pause in words; the shortest ones were not recorded."""
     return f"{pause:.0f} ms" if pause else f"under {LEAST_SECONDS * 1000:.0f} ms"
 
 

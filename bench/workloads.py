@@ -1,4 +1,4 @@
-"""Workloads as data, in the shape of scheduler_perf's files: what is read here is performed by ``operations``."""
+"""Workloads as data, in the shape of scheduler_perf's files; ``side_by_side.operations`` performs them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Object = dict[str, Any]
 
 
 class WorkloadError(Exception):
-    """A file of workloads says what cannot be done; the message says where."""
+    """A file of workloads has a mistake; the message names the place."""
 
 
 class Read(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What is read from the file: a field nobody knows is refused, never passed over."""
+    """A part of the file; unknown fields are refused."""
 
 
 class Operation(Read, frozen=True, tag_field="opcode"):
@@ -53,7 +53,7 @@ class CreateNamespaces(Operation, frozen=True, tag="createNamespaces"):
 
 
 class CreatePods(Operation, frozen=True, tag="createPods"):
-    """Pods of one template, as fast as can be; measured if so asked."""
+    """Pods of one template, as fast as possible; measured if ``collect_metrics``."""
 
     count: int = 0
     count_param: str = ""
@@ -120,7 +120,7 @@ class Workload:
         return f"{self.case}/{self.size}"
 
     def count(self, step: CreateNodes | CreateNamespaces | CreatePods) -> int:
-        """How many objects the step creates."""
+        """The number of objects that the step creates."""
         return self.params[step.count_param.removeprefix("$")] if step.count_param else step.count
 
     def pod_template(self, step: CreatePods) -> Object:
@@ -128,7 +128,7 @@ class Workload:
 
     @property
     def nodes(self) -> int:
-        """How many, apart from those that a case adds for itself."""
+        """The number of nodes of the largest createNodes step."""
         return max(self.count(step) for step in self.steps if isinstance(step, CreateNodes))
 
     @property
@@ -150,25 +150,25 @@ def load(file: Path = CASES) -> list[Workload]:
 def select(workloads: Sequence[Workload], *, label: str, cases: Sequence[str], nodes: Sequence[int]) -> list[Workload]:
     """Those that have ``label`` (any has the empty one) and are of ``cases`` and ``nodes``, where these are given.
 
-    A case may be given with its size, ``SchedulingBasic/5000Nodes``; that size needs no label. Raises WorkloadError
-    when nothing is called so, or nothing is left.
+    A case may be named with its size, ``SchedulingBasic/5000Nodes``; that size needs no label. Raises WorkloadError
+    for an unknown name and for an empty selection.
     """
-    known = {name for each in workloads for name in (each.case, each.name)}
-    if unknown := sorted(set(cases) - known):
-        cases_there = ", ".join(sorted({each.case for each in workloads}))
+    names = {name for workload in workloads for name in (workload.case, workload.name)}
+    if unknown := sorted(set(cases) - names):
+        cases_there = ", ".join(sorted({workload.case for workload in workloads}))
         raise WorkloadError(f"there is no workload {', '.join(unknown)}; there are {cases_there}")
-    chosen = [each for each in workloads if each.name in cases or _is_asked_for(each, label, cases, nodes)]
-    if not chosen:
+
+    def matches(workload: Workload) -> bool:
+        return (
+            (not label or label in workload.labels)
+            and (not cases or workload.case in cases)
+            and (not nodes or workload.nodes in nodes)
+        )
+
+    selected = [workload for workload in workloads if workload.name in cases or matches(workload)]
+    if not selected:
         raise WorkloadError("no workload is left of this selection: ask for fewer things at once, or with --label ''")
-    return chosen
-
-
-def _is_asked_for(workload: Workload, label: str, cases: Sequence[str], nodes: Sequence[int]) -> bool:
-    return (
-        (not label or label in workload.labels)
-        and (not cases or workload.case in cases)
-        and (not nodes or workload.nodes in nodes)
-    )
+    return selected
 
 
 def _workload(file: Path, case: Case, size: Sized, templates: Mapping[str, Object]) -> Workload:
@@ -187,18 +187,18 @@ def _workload(file: Path, case: Case, size: Sized, templates: Mapping[str, Objec
 
 def _paths(case: Case) -> set[str]:
     """The templates that the case needs."""
-    found = {case.default_pod_template_path}
+    paths = {case.default_pod_template_path}
     for step in case.workload_template:
         match step:
             case CreateNodes():
-                found.add(step.node_template_path)
+                paths.add(step.node_template_path)
             case CreatePods():
-                found.add(step.pod_template_path)
+                paths.add(step.pod_template_path)
             case CreateAny():
-                found.add(step.template_path)
+                paths.add(step.template_path)
             case Churn():
-                found.update(step.template_paths)
-    return found - {""}
+                paths.update(step.template_paths)
+    return paths - {""}
 
 
 def _template(file: Path, path: str) -> Object:
@@ -226,5 +226,5 @@ def _check(file: Path, workload: Workload) -> None:
     without = [step for step in pods if not step.pod_template_path and not workload.default_pod_template]
     if without:
         raise WorkloadError(f"{file}: {workload.name}: createPods needs podTemplatePath where the case has no default")
-    if any(one.skip_wait_to_completion and one.collect_metrics for one in pods):
+    if any(step.skip_wait_to_completion and step.collect_metrics for step in pods):
         raise WorkloadError(f"{file}: {workload.name}: what is measured is waited for: drop skipWaitToCompletion")

@@ -1,4 +1,4 @@
-"""What the bench asks of an API server: to create much, and to count what gets a node."""
+"""Many objects for an API server at once, and a count of the pods that get a node."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
+import msgspec
+
 from bench.cluster.bind_counter import Bound
 from bench.cluster.client import Connection, RefusedError, Server
 from bench.workloads import LabelNodes, Object
@@ -16,7 +18,7 @@ from bench.workloads import LabelNodes, Object
 CREATORS = 30
 PLURALS = {"Service": "services", "Pod": "pods"}
 MARK = "signature-label-"
-"""Every pod has a label of its own: whoever takes pods for alike by their labels must look twice."""
+"""Every pod has a label of its own, so that no scheduler can take pods for equal by their labels."""
 
 Request = tuple[str, bytes]
 
@@ -44,7 +46,7 @@ class Api:
         await self._open.aclose()
 
     def end(self) -> None:
-        """Stop what goes on by itself."""
+        """Stop the endless tasks."""
         for task in self._endless:
             task.cancel()
 
@@ -53,7 +55,7 @@ class Api:
         self._endless.append(self._group.create_task(endless))
 
     async def follow(self, namespace: str) -> Bound:
-        """Count the pods of ``namespace`` that get a node; it is made if it is not there."""
+        """Count the pods of ``namespace`` that get a node; the namespace is created if it does not exist."""
         if namespace not in self.bound:
             await self.need_namespace(namespace)
             self.bound[namespace] = Bound(namespace)
@@ -61,7 +63,7 @@ class Api:
         return self.bound[namespace]
 
     async def create(self, requests: Iterator[Request]) -> None:
-        """Send all of ``requests``, each creator the next as soon as its last is answered."""
+        """Send all of ``requests``; each connection sends the next one as soon as its last is answered."""
         await self._send_all(requests, Connection.post)
 
     async def patch(self, requests: Iterator[Request]) -> None:
@@ -80,7 +82,7 @@ class Api:
                 senders.create_task(sender(connection))
 
     async def need_namespace(self, name: str) -> None:
-        """Make the namespace if it is not there."""
+        """Create the namespace if it does not exist."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         try:
             await self._connections[0].post("/api/v1/namespaces", json.dumps(body).encode())
@@ -90,11 +92,11 @@ class Api:
 
     async def items(self, path: str) -> list[Object]:
         """Every object of a collection."""
-        found: list[Object] = (await self._connections[0].get(path))["items"]
-        return found
+        items: list[Object] = (await self._connections[0].get(path))["items"]
+        return items
 
     async def number(self, path: str) -> int:
-        """How many objects a collection has, without reading them."""
+        """The number of objects in a collection, without reading them."""
         answer: dict[str, Any] = await self._connections[0].get(f"{path}?limit=1")
         return len(answer["items"]) + int(answer["metadata"].get("remainingItemCount", 0))
 
@@ -124,3 +126,17 @@ def pods(template: Object, count: int, namespace: str) -> Iterator[Request]:
 def once(template: Object, namespace: str) -> Request:
     """The request for one object of ``template``."""
     return f"/api/v1/namespaces/{namespace}/{PLURALS[template['kind']]}", json.dumps(template).encode()
+
+
+class Resources(msgspec.Struct):
+    requests: dict[str, str] = {}
+
+
+class Container(msgspec.Struct):
+    resources: Resources = msgspec.field(default_factory=Resources)
+
+
+class Offer(msgspec.Struct):
+    """The part of a node's status that judging placements needs."""
+
+    allocatable: dict[str, str] = {}

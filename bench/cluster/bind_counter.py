@@ -1,15 +1,16 @@
-"""How many pods of a namespace have got a node: counted from a watch, without decoding a pod.
+"""A count of the pods of a namespace that have got a node, and pods per second as scheduler_perf counts them.
 
-The watch asks for pods that have a node. A pod that gets one is therefore *added* to it, once, and nothing else of
-the pod is needed. It asks for protobuf: its frames are told apart by their first bytes, and making them costs the API
-server less than JSON does. What this watch costs falls, if on anybody, on those who follow pods in JSON.
+The count comes from a watch on pods that have a node, without decoding a pod: a pod that gets one is *added* to the
+watch, once, and nothing else of the pod is needed. The watch is in protobuf: the first bytes distinguish its frames,
+and making them costs the API server less than JSON does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 from bench.cluster.client import Connection, Server
 
@@ -20,7 +21,7 @@ SIZE = 4
 
 
 class WatchError(Exception):
-    """The API server reports an error on the watch: the count can no longer be trusted, and so neither can the run."""
+    """The API server reports an error on the watch: neither the count nor the run can be trusted any more."""
 
 
 class Bound:
@@ -34,8 +35,8 @@ class Bound:
     async def follow(self, server: Server) -> None:
         """Count for as long as this task lives. Raises WatchError.
 
-        A young API server keeps room for ten events per watch and ends the watch of whoever is slower, in good order
-        or not; that happens to every client of it. A new watch begins with all pods that have a node, and so with a
+        A young API server buffers ten events per watch and ends the watch of a slower client, in good order or not;
+        that happens to every client of it. A new watch begins with all pods that have a node, and so with a
         new count.
         """
         while True:
@@ -47,7 +48,7 @@ class Bound:
                 await connection.close()
 
     async def reach(self, count: int, seconds: float) -> None:
-        """Return when ``count`` pods have got a node. Raises TimeoutError, with how many have."""
+        """Return when ``count`` pods have got a node. Raises TimeoutError, with the number of those that have."""
         try:
             async with asyncio.timeout(seconds):
                 while self.count < count:
@@ -88,3 +89,38 @@ class Frames:
             yield data[start + SIZE : end]
             start = end
         self._rest = data[start:]
+
+
+Sample = tuple[float, int]
+"""A moment, and the number of pods that had a node then."""
+
+INTERVAL_SECONDS = 1.0
+
+
+def rates(samples: Sequence[Sample]) -> list[float]:
+    """Pods per second between the samples.
+
+    Counting begins after the first sample that shows a pod. Intervals without a pod are not zeros: the next rate is
+    over all of them together, and stands once for each.
+    """
+    result: list[float] = []
+    last: Sample | None = None
+    intervals = 0
+    for when, count in samples:
+        if last is None:
+            last = (when, count) if count else None
+            continue
+        intervals += 1
+        if count > last[1]:
+            result += [(count - last[1]) / (when - last[0])] * intervals
+            last, intervals = (when, count), 0
+    return result
+
+
+async def sample(count: Callable[[], int], into: list[Sample]) -> None:
+    """Take samples until cancelled."""
+    due = time.monotonic()
+    while True:
+        due += INTERVAL_SECONDS
+        await asyncio.sleep(due - time.monotonic())
+        into.append((time.monotonic(), count()))

@@ -1,6 +1,8 @@
-"""Requests at the least cost in CPU: this client shares the machine with what it measures.
+"""Requests of the bench: to the API server at the least cost in CPU, and to the pages of a scheduler.
 
-HTTP/1.1 on kept-alive connections, a request at a time on each; bodies and answers are bytes.
+The bench shares the machine with what it measures, so this client is HTTP/1.1 on kept-alive connections, a request
+at a time on each; bodies and answers are bytes. It shares no code with what it measures: a fault there cannot hide
+here.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import asyncio
 import base64
 import json
 import ssl
+import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,17 +31,17 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An API server and who asks it."""
+    """An API server, with the token of a user."""
 
     host: str
     port: int
     trust: ssl.SSLContext | None = field(repr=False)
-    """None where it speaks plain HTTP."""
+    """None for plain HTTP."""
     token: str = field(repr=False)
 
     @classmethod
     def of(cls, kubeconfig: Path) -> Self:
-        """The server of a kubeconfig as devcluster writes them."""
+        """The server of a kubeconfig that devcluster wrote."""
         document = json.loads(kubeconfig.read_text())
         cluster = document["clusters"][0]["cluster"]
         address = urlsplit(cluster["server"])
@@ -64,23 +67,23 @@ class Connection:
         return cls(server, *await server.connect())
 
     async def close(self) -> None:
-        """Hang up, without the farewells of TLS."""
+        """Close the connection, without the closing messages of TLS."""
         self._writer.transport.abort()
         await self._writer.wait_closed()
 
     async def post(self, path: str, body: bytes) -> bytes:
-        """Create what ``body`` says. Raises RefusedError, and OSError or EOFError when the server goes away."""
+        """Create the object ``body``. Raises RefusedError, and OSError or EOFError for a broken connection."""
         return await self._ask("POST", path, body)
 
     async def patch(self, path: str, body: bytes) -> bytes:
-        """Change what is there by a merge patch. Raises as ``post`` does."""
+        """Change an object by a merge patch. Raises as ``post`` does."""
         return await self._ask("PATCH", path, body, "application/merge-patch+json")
 
     async def get(self, path: str) -> Any:
         return json.loads(await self._ask("GET", path))
 
     async def stream(self, path: str, accept: str) -> AsyncIterator[bytes]:
-        """What the server sends, as it comes. The connection is of no other use afterwards."""
+        """Yield the chunks of an endless answer as they arrive. The connection cannot be used again."""
         self._send("GET", path, b"", f"Accept: {accept}\r\n")
         head = await self._head()
         if status_of(head) >= 300:
@@ -89,7 +92,7 @@ class Connection:
             yield chunk
 
     async def _ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> bytes:
-        if self._reader.at_eof():  # The API server hangs up on who has not asked for a minute and a half.
+        if self._reader.at_eof():  # The API server closes connections that were idle for a minute and a half.
             await self.close()
             self._reader, self._writer = await self._server.connect()
         self._send(method, path, body, f"Content-Type: {kind}\r\n" if body else "")
@@ -107,8 +110,8 @@ class Connection:
         return await self._reader.readuntil(b"\r\n\r\n")
 
     async def _body(self, head: bytes) -> bytes:
-        if (found := head.find(b"\r\nContent-Length: ")) >= 0:
-            start = found + len(b"\r\nContent-Length: ")
+        if (position := head.find(b"\r\nContent-Length: ")) >= 0:
+            start = position + len(b"\r\nContent-Length: ")
             return await self._reader.readexactly(int(head[start : head.index(b"\r", start)]))
         chunks = []
         while chunk := await self._chunk():
@@ -124,3 +127,12 @@ class Connection:
 def status_of(head: bytes) -> int:
     """The status of an answer that begins with ``head``."""
     return int(head[9:12])
+
+
+def read_page(address: str, seconds: float, token: str = "") -> str:
+    """Read a page of a scheduler over loopback. Raises OSError when it does not answer, or answers with an error."""
+    trusting = ssl._create_unverified_context()  # noqa: S323 - a scheduler signs its certificate itself
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(address, headers=headers)  # noqa: S310 - loopback
+    with urllib.request.urlopen(request, timeout=seconds, context=trusting) as answer:  # noqa: S310 - loopback
+        return str(answer.read().decode())

@@ -1,4 +1,4 @@
-"""Nodes with their images, and pods that are on them already: as their controllers make them and kubelets tell of them.
+"""Nodes with their images, and pods that run on them: as controllers create them and kubelets report them.
 
 Each node has a pod of each of two DaemonSets; the others are of a hundred ReplicaSets. As in a real cluster, each pod
 has a volume for its token under a name of its own, and one in fifty is not ready.
@@ -18,8 +18,8 @@ APPS = 100
 AGENTS = 2
 NAMESPACE = "bound"
 IMAGES = 200
-IMAGES_TOLD = 50
-"""No kubelet tells of more, unless it is told to."""
+IMAGES_REPORTED = 50
+"""The default limit of a kubelet (nodeStatusMaxImages)."""
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _SINCE = "2026-01-01T08:00:00Z"
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -34,15 +34,15 @@ _TOKEN = {
 
 
 def with_images(nodes: Iterable[Request]) -> Iterator[Request]:
-    """What creates ``nodes``, each with some of the two hundred images that there are."""
+    """The requests that create ``nodes``, each with some of the two hundred images."""
     for number, (path, body) in enumerate(nodes):
         node = json.loads(body)
-        node["status"]["images"] = [_image((7 * number + place) % IMAGES) for place in range(IMAGES_TOLD)]
+        node["status"]["images"] = [_image((7 * number + place) % IMAGES) for place in range(IMAGES_REPORTED)]
         yield path, json.dumps(node).encode()
 
 
 def residents(of: Object, count: int, node_count: int) -> Iterator[Request]:
-    """What creates ``count`` pods, spread evenly over the nodes."""
+    """The requests that create ``count`` pods, spread evenly over the nodes."""
     for number in range(count):
         pod, owner = copy.deepcopy(of), _owner(number, node_count)
         labels = {"app": owner["name"], "pod-template-hash": "5d4f8c7b9"}
@@ -53,14 +53,27 @@ def residents(of: Object, count: int, node_count: int) -> Iterator[Request]:
         volumes = [{"name": token, "projected": _TOKEN}]
         pod["spec"] |= {"nodeName": node, "serviceAccountName": "default", "volumes": volumes}
         if owner["kind"] == "DaemonSet":
-            pod["spec"]["affinity"] = _only_on(node)
+            fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+            terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+            pod["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
         yield _PODS, json.dumps(pod).encode()
 
 
 def statuses(of: Object, count: int, node_count: int) -> Iterator[Request]:
-    """What says of each of them how it runs, a merge patch."""
+    """The merge patches of the pods' statuses: all run, and one in fifty is not ready."""
     for number in range(count):
-        status = _status(_container(of, number, node_count), number, node_count)
+        container, is_ready = _container(of, number, node_count), number % 50 != 0
+        host, address = _address(10, number % node_count), _address(100, number)
+        status = {
+            "phase": "Running",
+            "startTime": _SINCE,
+            "hostIP": host,
+            "hostIPs": [{"ip": host}],
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "conditions": [_condition(kind, is_ready) for kind in _CONDITIONS],
+            "containerStatuses": [_container_status(container, number, is_ready)],
+        }
         yield f"{_PODS}/{_name(number, node_count)}/status", json.dumps({"status": status}).encode()
 
 
@@ -89,36 +102,16 @@ def _name(number: int, node_count: int) -> str:
 
 def _container(of: Object, number: int, node_count: int) -> dict[str, Any]:
     app, (container,) = _app(number, node_count), of["spec"]["containers"]
-    asked = {"cpu": f"{50 + app}m", "memory": "500Mi"}
-    return {**container, "image": _image(app)["names"][1], "resources": {"requests": asked, "limits": asked}}
-
-
-def _only_on(node: str) -> dict[str, Any]:
-    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
-    required = {"nodeSelectorTerms": [{"matchFields": fields}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-
-
-def _status(container: dict[str, Any], number: int, node_count: int) -> dict[str, Any]:
-    host, address, is_ready = _address(10, number % node_count), _address(100, number), number % 50 != 0
-    return {
-        "phase": "Running",
-        "startTime": _SINCE,
-        "hostIP": host,
-        "hostIPs": [{"ip": host}],
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "conditions": [_condition(kind, is_ready) for kind in _CONDITIONS],
-        "containerStatuses": [_container_status(container, number, is_ready)],
-    }
+    amounts = {"cpu": f"{50 + app}m", "memory": "500Mi"}
+    return {**container, "image": _image(app)["names"][1], "resources": {"requests": amounts, "limits": amounts}}
 
 
 def _condition(kind: str, is_ready: bool) -> dict[str, Any]:
-    when = {"lastProbeTime": None, "lastTransitionTime": _SINCE, "observedGeneration": 1}
+    times = {"lastProbeTime": None, "lastTransitionTime": _SINCE, "observedGeneration": 1}
     if is_ready or kind not in _UNREADY:
-        return {"type": kind, "status": "True", **when}
-    why = {"reason": "ContainersNotReady", "message": "containers with unready status: [pause]"}
-    return {"type": kind, "status": "False", **why, **when}
+        return {"type": kind, "status": "True", **times}
+    cause = {"reason": "ContainersNotReady", "message": "containers with unready status: [pause]"}
+    return {"type": kind, "status": "False", **cause, **times}
 
 
 def _container_status(container: dict[str, Any], number: int, is_ready: bool) -> dict[str, Any]:

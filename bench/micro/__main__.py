@@ -1,7 +1,7 @@
-"""How long one decision takes, without an API server: ``python -m bench.micro [FAMILY ...] [--nodes N ...]``.
+"""The CPU time of one decision, without an API server: ``python -m bench.micro [FAMILY ...] [--nodes N ...]``.
 
-Prints microseconds of CPU per decision, by kind of pod and size of cluster, with everything a pod costs between its
-coming off the queue and the news that it is bound: deciding, assuming, and taking in the event that confirms it.
+Prints microseconds of CPU per decision, by kind of pod and size of cluster, with everything from taking a pod
+off the queue to the event that confirms the binding: deciding, assuming, and confirming.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Microseconds of CPU per pod, and the share of the decisions that knew the class of their pod."""
+class Result:
+    """Microseconds of CPU per pod, and the share of decisions that used a cached answer for the pod's class."""
 
     best: float
     median: float
-    known: float
+    hit_share: float
 
 
 class Scene:
@@ -43,8 +43,8 @@ class Scene:
         for number in range(nodes):
             self.cache.set_node(node(number))
         for number in range(family.before):
-            there = family.pod(f"before-{number}", number)
-            self.cache.add(replace(there, spec=replace(there.spec, node_name=f"node-{number % nodes}")))
+            pod = family.pod(f"before-{number}", number)
+            self.cache.add(replace(pod, spec=replace(pod.spec, node_name=f"node-{number % nodes}")))
         self.framework: Framework = testing.framework(objects=testing.Objects(*family.objects))
 
     def batches(self, count: int) -> Iterator[list[wire.Pod]]:
@@ -58,9 +58,9 @@ class Scene:
         outcomes = [self.framework.schedule(pod, self.cache) for pod in pods]
         spent = time.process_time_ns() - started
         confirmed = [
-            replace(each.pod, spec=replace(each.pod.spec, node_name=each.node))
-            for each in outcomes
-            if isinstance(each, Placed)
+            replace(outcome.pod, spec=replace(outcome.pod.spec, node_name=outcome.node))
+            for outcome in outcomes
+            if isinstance(outcome, Placed)
         ]
         started = time.process_time_ns()
         for pod in confirmed:
@@ -68,14 +68,14 @@ class Scene:
         return spent + time.process_time_ns() - started
 
 
-def measure(family: Family, nodes: int, count: int) -> Measured:
+def measure(family: Family, nodes: int, count: int) -> Result:
     """Place ``count`` pods on a cluster of ``nodes``."""
     scene = Scene(family, nodes)
     gc.collect()
     gc.freeze()
     times = sorted(scene.nanoseconds(pods) / BATCH / 1000 for pods in scene.batches(count))
     classes = scene.framework.answer_cache
-    return Measured(times[0], times[len(times) // 2], classes.hits / max(classes.hits + classes.misses, 1))
+    return Result(times[0], times[len(times) // 2], classes.hits / max(classes.hits + classes.misses, 1))
 
 
 def profile(family: Family, nodes: int, count: int) -> None:
@@ -91,24 +91,24 @@ def profile(family: Family, nodes: int, count: int) -> None:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the families of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__.partition("\n")[0])
     parser.add_argument("family", nargs="*", help=f"any of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
     parser.add_argument("--pods", type=int, default=2000)
-    parser.add_argument("--profile", action="store_true", help="say where the time goes instead")
-    asked = parser.parse_args()
-    for name in asked.family or FAMILIES:
+    parser.add_argument("--profile", action="store_true", help="print where the time goes instead")
+    options = parser.parse_args()
+    for name in options.family or FAMILIES:
         if name not in FAMILIES:
             parser.error(f"{name} is none of the families {', '.join(FAMILIES)}")
-        for nodes in asked.nodes:
-            if asked.profile:
-                profile(FAMILIES[name], nodes, asked.pods)
+        for nodes in options.nodes:
+            if options.profile:
+                profile(FAMILIES[name], nodes, options.pods)
                 continue
-            found = measure(FAMILIES[name], nodes, asked.pods)
+            result = measure(FAMILIES[name], nodes, options.pods)
             print(
-                f"{name:>14} {nodes:>6} nodes {found.best:>8.1f} µs best {found.median:>8.1f} µs median"
-                f" {found.known:>6.0%} known  {FAMILIES[name].title}",
+                f"{name:>14} {nodes:>6} nodes {result.best:>8.1f} µs best {result.median:>8.1f} µs median"
+                f" {result.hit_share:>6.0%} cached  {FAMILIES[name].title}",
                 flush=True,
             )
 

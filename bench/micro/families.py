@@ -20,18 +20,9 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 Spec = Mapping[str, Any]
 
 
-def _container(cpu: str = "100m", memory: str = "500Mi") -> dict[str, Any]:
-    return {
-        "name": "pause",
-        "image": "registry.k8s.io/pause:3.10",
-        "ports": [{"containerPort": 80}],
-        "resources": {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu, "memory": memory}},
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A pod to be."""
+    """The parts of a pod that a family varies."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     spec: Spec = field(default_factory=dict)
@@ -39,7 +30,14 @@ class Shape:
     memory: str = "500Mi"
 
     def pod(self, name: str, **labels: str) -> wire.Pod:
-        """A pod of this shape, decoded as one that a watch brings."""
+        """A pod of this shape, decoded as from a watch."""
+        resources = {"cpu": self.cpu, "memory": self.memory}
+        container = {
+            "name": "pause",
+            "image": "registry.k8s.io/pause:3.10",
+            "ports": [{"containerPort": 80}],
+            "resources": {"requests": resources, "limits": resources},
+        }
         raw = {
             "metadata": {
                 "name": name,
@@ -47,21 +45,21 @@ class Shape:
                 "uid": f"uid-of-{name}",
                 "labels": {**self.labels, **labels},
             },
-            "spec": {"containers": [_container(self.cpu, self.memory)], **self.spec},
+            "spec": {"containers": [container], **self.spec},
         }
         return wire.decode_pod(msgspec.json.encode(raw))
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What is measured: the shape of the n-th pod, and how many lie on the nodes before."""
+    """Pods to measure: the shape of the n-th one, and the number of those that are on the nodes before."""
 
     title: str
     shape: Callable[[int], Shape]
     before: int = 0
     unique_labels: bool = False
     objects: tuple[Mapping[str, Any], ...] = ()
-    """What else there is in the cluster, as in YAML."""
+    """Further objects of the cluster, as in YAML."""
 
     def pod(self, name: str, number: int) -> wire.Pod:
         """The pod with this number."""
@@ -132,7 +130,7 @@ SERVICE = {
 }
 
 
-def _of_node(number: int) -> Shape:
+def daemon_shape(number: int) -> Shape:
     """As the controller of DaemonSets makes them: for one node each."""
     by_name = {"key": "metadata.name", "operator": "In", "values": [f"node-{number % 1000}"]}
     return Shape(
@@ -142,27 +140,27 @@ def _of_node(number: int) -> Shape:
     )
 
 
-def _of_its_own(number: int) -> Shape:
+def thousand_shapes(number: int) -> Shape:
     """One of a thousand shapes."""
     kind = number % 1000
     return Shape({"app": f"app-{kind}"}, cpu=f"{100 + kind % 50}m", memory=f"{500_000 + kind}Ki")
 
 
-def _spread_of_its_own(number: int) -> Shape:
+def spread_by_kind(number: int) -> Shape:
     """One of 1,500 kinds, each spread by itself."""
     labels = {"app": f"app-{number % 1500}"}
     constraint = {**SPREAD.spec["topologySpreadConstraints"][0], "labelSelector": {"matchLabels": labels}}
     return Shape(labels, {"topologySpreadConstraints": [constraint]}, cpu="1m", memory="1Mi")
 
 
-def _apart_of_its_own(number: int) -> Shape:
+def apart_by_kind(number: int) -> Shape:
     """One of 1,500 kinds, each kept apart by itself."""
     labels = {"app": f"app-{number % 1500}"}
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOST}
     return Shape(labels, _affinity("podAntiAffinity", **{REQUIRED: [term]}), cpu="1m", memory="1Mi")
 
 
-def _never_again(number: int) -> Shape:
+def new_shape(number: int) -> Shape:
     return Shape(cpu=f"{100 + number % 50}m", memory=f"{500_000 + number}Ki")
 
 
@@ -170,8 +168,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "plain": Family("identical plain pods", lambda _: PLAIN),
         "labelled": Family("plain pods, each with a label of its own", lambda _: PLAIN, unique_labels=True),
-        "shapes": Family("1,000 shapes in turn, labels of their own", _of_its_own, unique_labels=True),
-        "cold": Family("every pod of a class never seen before", _never_again),
+        "shapes": Family("1,000 shapes in turn, labels of their own", thousand_shapes, unique_labels=True),
+        "cold": Family("every pod of a new class", new_shape),
         "node-affinity": Family("required node affinity", lambda _: IN_ZONES),
         "spread": Family("hard spread over zones", lambda _: SPREAD),
         "soft-spread": Family("soft spread over zones", lambda _: SOFT_SPREAD),
@@ -180,9 +178,9 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "near": Family("required affinity by zone", lambda _: NEAR, before=1000),
         "rather-near": Family("preferred affinity by host", lambda _: RATHER_NEAR, before=1000),
         "rather-apart": Family("preferred anti-affinity by host", lambda _: RATHER_APART, before=1000),
-        "spread-kinds": Family("1,500 kinds in turn, each spread over zones", _spread_of_its_own, before=15_000),
-        "apart-kinds": Family("1,500 kinds in turn, each apart by host", _apart_of_its_own, before=15_000),
-        "daemon": Family("pods of a DaemonSet, each for a node of its own", _of_node),
+        "spread-kinds": Family("1,500 kinds in turn, each spread over zones", spread_by_kind, before=15_000),
+        "apart-kinds": Family("1,500 kinds in turn, each apart by host", apart_by_kind, before=15_000),
+        "daemon": Family("pods of a DaemonSet, each for a node of its own", daemon_shape),
         "large": Family("pods that fit nowhere", lambda _: Shape(cpu="9")),
     }
 )

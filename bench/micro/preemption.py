@@ -1,4 +1,4 @@
-"""How long it takes to find out whom to preempt: ``python -m bench.micro.preemption [--nodes N ...] [--profile]``.
+"""The CPU time of choosing the pods to preempt: ``python -m bench.micro.preemption [--nodes N ...] [--profile]``.
 
 In the shape of upstream's PreemptionBasic: four pods of 900m on each node of four cores, and pods of 3000m that fit
 nowhere. Prints milliseconds of CPU for a whole decision, that the pod fits nowhere included.
@@ -23,7 +23,7 @@ from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects.interning import SharedSpecs
 from scheduler_runtime.state.objects.pod_requests import BY_CONTAINER
 
-ON_EACH_NODE = 4
+PODS_PER_NODE = 4
 LOW, HIGH = {"priority": 0}, {"priority": 10}
 
 
@@ -34,18 +34,18 @@ class Kind:
     title: str
     there: tuple[Shape, ...]
     nominated: int = 0
-    """How many pods wait for room on other nodes."""
+    """The number of pods that wait for room on other nodes."""
 
 
 INCOMING = Shape(cpu="3000m", spec=HIGH)
-VICTIMS = (Shape(cpu="900m", spec=LOW),) * ON_EACH_NODE
+VICTIMS = (Shape(cpu="900m", spec=LOW),) * PODS_PER_NODE
 KINDS = {
     "victims": Kind("all pods are of lower priority", VICTIMS),
     "in-line": Kind("all pods are of lower priority, and 200 others wait for nodes of theirs", VICTIMS, 200),
-    "nobody": Kind("all pods are as important", (Shape(cpu="900m", spec=HIGH),) * ON_EACH_NODE),
+    "nobody": Kind("all pods are as important", (Shape(cpu="900m", spec=HIGH),) * PODS_PER_NODE),
     "in-vain": Kind(
         "one pod is of lower priority, which is not enough",
-        (Shape(cpu="900m", spec=LOW), *(Shape(cpu="900m", spec=HIGH),) * (ON_EACH_NODE - 1)),
+        (Shape(cpu="900m", spec=LOW), *(Shape(cpu="900m", spec=HIGH),) * (PODS_PER_NODE - 1)),
     ),
 }
 
@@ -98,14 +98,14 @@ def profile(kind: Kind, nodes: int, count: int = 20) -> None:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure all kinds with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro.preemption", description=__doc__.partition(":")[0])
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000])
-    parser.add_argument("--profile", action="store_true", help="say where the time goes instead")
-    asked = parser.parse_args()
+    parser.add_argument("--profile", action="store_true", help="print where the time goes instead")
+    options = parser.parse_args()
     for name, kind in KINDS.items():
-        for nodes in asked.nodes:
-            if asked.profile:
+        for nodes in options.nodes:
+            if options.profile:
                 profile(kind, nodes)
                 continue
             best, median = measure(kind, nodes)

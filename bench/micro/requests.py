@@ -43,10 +43,10 @@ CLIENTS: dict[str, Callable[[Path], Client]] = {"HTTP/2": http2, "HTTP/1.1": htt
 
 async def at_once(count: int, act: Callable[[str], Awaitable[object]], names: Iterable[str]) -> None:
     """Call ``act`` for each of ``names``, ``count`` at a time."""
-    left = iter(names)
+    remaining = iter(names)
 
     async def worker() -> None:
-        for name in left:
+        for name in remaining:
             await act(name)
 
     await asyncio.gather(*(worker() for _ in range(count)))
@@ -75,13 +75,13 @@ async def microseconds(client: Client, names: Iterable[str], count: int, under_w
 
 async def measure(kubeconfig: Path, count: int, rounds: int) -> Iterator[str]:
     """Lines with the median and the extremes of ``rounds``; a first round is not counted."""
-    numbers = itertools.count()
+    counter = itertools.count()
     clients = {name: make(kubeconfig) for name, make in CLIENTS.items()}
     times: dict[tuple[int, str], list[float]] = {}
     async with http2(kubeconfig) as administrator:
         for under_way, turn in itertools.product(UNDER_WAY, range(rounds + 1)):
             for name in sorted(clients, reverse=bool(turn % 2)):
-                pods = [f"pod-{number}" for number in itertools.islice(numbers, count)]
+                pods = [f"pod-{number}" for number in itertools.islice(counter, count)]
                 await at_once(CREATORS, lambda pod: create(administrator, pod), pods)
                 spent = await microseconds(clients[name], pods, count, under_way)
                 if turn:
@@ -90,8 +90,8 @@ async def measure(kubeconfig: Path, count: int, rounds: int) -> Iterator[str]:
     for client in clients.values():
         await client.__aexit__(None, None, None)
     return (
-        f"{under_way:>3} under way {name:>9} {statistics.median(each):6.1f} µs ({min(each):.1f} to {max(each):.1f})"
-        for (under_way, name), each in times.items()
+        f"{under_way:>3} under way {name:>9} {statistics.median(row):6.1f} µs ({min(row):.1f} to {max(row):.1f})"
+        for (under_way, name), row in times.items()
     )
 
 

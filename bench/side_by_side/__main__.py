@@ -1,8 +1,8 @@
 """Side by side with kube-scheduler: ``python -m bench [CASE[/SIZE] …]``, or ``make bench``.
 
 Runs workloads through kube-scheduler, through ours, and through a loader that shows what the API server allows; each
-run on an etcd and an API server of its own. Prints a table, writes what it shows and every run as JSON, and says what
-was wrong with the placements, if anything was.
+run on an etcd and an API server of its own. Prints a table, writes its figures and every run as JSON, and reports
+wrong placements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench import workloads
 from bench.side_by_side import report
 from bench.side_by_side.run import Run, build, run
 from bench.side_by_side.schedulers import CONTENDERS, Contender
-from bench.side_by_side.summary import Summary, summed_up
+from bench.side_by_side.summary import Summary, summarize
 from bench.workloads import Workload, WorkloadError
 from devcluster import DevclusterError
 
@@ -30,22 +30,22 @@ Turn = tuple[int, Workload, Contender]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and report; return 1 when a placement was wrong or a run did not end, 2 when the question was wrong."""
-    asked = parsed(arguments)
-    label = "full" if asked.full else asked.label
+    """Measure and report; return 1 when a placement was wrong or a run did not end, 2 for a wrong command line."""
+    options = parse_options(arguments)
+    label = "full" if options.full else options.label
     try:
-        chosen = workloads.select(workloads.load(), label=label, cases=asked.cases, nodes=asked.nodes)
-        build(asked.kubernetes)
+        selected = workloads.select(workloads.load(), label=label, cases=options.cases, nodes=options.nodes)
+        build(options.kubernetes)
     except (WorkloadError, DevclusterError) as error:
         print(error, file=sys.stderr)
         return 2
-    turns = list(order(chosen, [CONTENDERS[name] for name in asked.contenders], asked.repetitions))
-    summary, unfinished = measured(turns, asked.kubernetes, asked.json)
+    turns = list(order(selected, [CONTENDERS[name] for name in options.contenders], options.repetitions))
+    summary, unfinished = measure(turns, options.kubernetes, options.json)
     wrong: list[str] = []
     if summary:
         wrong = report.faults(summary.runs)
-        print(f"\n{report.tables(summary)}\nThe same with every run: {asked.json}")
-        if asked.document:
+        print(f"\n{report.tables(summary)}\nThe same with every run: {options.json}")
+        if options.document:
             report.write_into(PAGE, summary)
     for what, which in (("Pods are where they may not be", wrong), ("Runs that did not come to their end", unfinished)):
         if which:
@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if wrong or unfinished else 0
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What was asked for."""
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
     flags = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     flags.add_argument("cases", nargs="*", help="SchedulingBasic, or SchedulingBasic/5000Nodes; all if none is named")
     flags.add_argument("--nodes", type=int, nargs="+", default=[], help="only workloads of so many nodes")
@@ -67,54 +67,54 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     flags.add_argument("--kubernetes", default="1.36", help="of the API server and kube-scheduler")
     flags.add_argument("--json", type=Path, default=RESULTS, help="where the medians and every run are written")
     flags.add_argument("--document", action="store_true", help="write the tables into docs/performance.md")
-    asked = flags.parse_args(arguments)
-    asked.repetitions = asked.repetitions or (5 if asked.full else 3)
-    return asked
+    options = flags.parse_args(arguments)
+    options.repetitions = options.repetitions or (5 if options.full else 3)
+    return options
 
 
-def order(chosen: Sequence[Workload], contenders: Sequence[Contender], repetitions: int) -> Iterator[Turn]:
-    """Who runs what, when: each workload by all before the next, and each time another of them first."""
-    for repetition, (place, workload) in itertools.product(range(repetitions), enumerate(chosen)):
+def order(selected: Sequence[Workload], contenders: Sequence[Contender], repetitions: int) -> Iterator[Turn]:
+    """The runs in their order: each workload through all contenders before the next, each time another one first."""
+    for repetition, (place, workload) in itertools.product(range(repetitions), enumerate(selected)):
         first = (repetition + place) % len(contenders)
         for contender in (*contenders[first:], *contenders[:first]):
             yield repetition + 1, workload, contender
 
 
-def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[Summary | None, list[str]]:
-    """Take every turn; return what was measured if anything was, and why not where that failed.
+def measure(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[Summary | None, list[str]]:
+    """Run every turn; return the summary if any run succeeded, and a line for each run that failed.
 
-    What was measured is on disk after each turn. A failure is no reason to lose hours of others.
+    The summary is on disk after each turn, and a failed run does not end the others: a bench takes hours.
     """
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     summary: Summary | None = None
     runs: list[Run] = []
     unfinished: list[str] = []
-    began = time.monotonic()
+    start = time.monotonic()
     file.parent.mkdir(parents=True, exist_ok=True)
-    for done, (repetition, workload, contender) in enumerate(turns, 1):
+    for number, (repetition, workload, contender) in enumerate(turns, 1):
         try:
             runs.append(run(workload, contender, repetition, kubernetes))
-            said = f"{runs[-1].rate:.0f} pods/s"
-            summary = summed_up(runs, kubernetes, date)
+            outcome = f"{runs[-1].rate:.0f} pods/s"
+            summary = summarize(runs, kubernetes, date)
             summary.write(file)
         except (DevclusterError, ExceptionGroup, OSError, RuntimeError) as error:
-            said = f"did not end: {'; '.join(map(str, causes(error)))}"
-            unfinished.append(f"{workload.name}, {contender.name}, run {repetition}: {said}")
-        spent = time.monotonic() - began
-        left = spent / done * (len(turns) - done)
+            outcome = f"did not end: {'; '.join(map(str, causes(error)))}"
+            unfinished.append(f"{workload.name}, {contender.name}, run {repetition}: {outcome}")
+        spent = time.monotonic() - start
+        remaining = spent / number * (len(turns) - number)
         print(
-            f"{done}/{len(turns)} {workload.name} {contender.name}: {said} "
-            f"({spent / 60:.0f} min, {left / 60:.0f} more)",
+            f"{number}/{len(turns)} {workload.name} {contender.name}: {outcome} "
+            f"({spent / 60:.0f} min, {remaining / 60:.0f} more)",
             flush=True,
         )
     return summary, unfinished
 
 
 def causes(error: Exception) -> Iterator[Exception]:
-    """What a failure consists of."""
+    """The exceptions inside ``error``, groups resolved."""
     if isinstance(error, ExceptionGroup):
-        for each in error.exceptions:
-            yield from causes(each)
+        for inner in error.exceptions:
+            yield from causes(inner)
     else:
         yield error
 

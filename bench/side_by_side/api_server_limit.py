@@ -1,8 +1,8 @@
 """The fastest that pods can be bound here: ``python -m bench.side_by_side.api_server_limit KUBECONFIG PORT``.
 
-A loader that looks at nothing: it follows the pods without a node and binds each to the next node in turn, with the
-event that a scheduler writes, over the connections that ours uses and in the same order: bindings first. What it
-reaches is the limit that API server, etcd and a Python client set together. The only pods it leaves alone are those
+A loader without any decision: it follows the pods without a node and binds each to the next node in turn, with the
+event that a scheduler writes, over the connections that ours uses and in the same order: bindings first. Its
+rate is the limit that API server, etcd and a Python client set together. The only pods it leaves alone are those
 that ask for more CPU than any node has: nobody binds them.
 """
 
@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 import uvloop
 
+from bench.cluster.api import Container, Offer
 from bench.cluster.client import Connection, Server
-from bench.cluster.objects import Container, Offer
 from bench.side_by_side.placement_check import amount
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import ApiError, Client
@@ -43,32 +43,32 @@ class Spec(msgspec.Struct):
     containers: list[Container] = []
 
 
-class Seen(msgspec.Struct):
-    """A node or a pod, as far as it matters here."""
+class WatchedObject(msgspec.Struct):
+    """The parts of a node or a pod that the loader needs."""
 
     metadata: Metadata
     spec: Spec = msgspec.field(default_factory=Spec)
     status: Offer = msgspec.field(default_factory=Offer)
 
 
-class Happened(msgspec.Struct):
+class WatchEvent(msgspec.Struct):
     type: str
-    object: Seen
+    object: WatchedObject
 
 
 class Loader:
-    """Binds whatever has no node."""
+    """Binds every pod without a node."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._server = Server.of(kubeconfig)
         self._clients = [Client(credentials.load(str(kubeconfig)), "limit") for _ in range(2)]
         self._nodes: list[str] = []
-        self._known: set[str] = set()
+        self._uids: set[str] = set()
         self._largest = 0.0
         self._waiting: asyncio.Queue[Metadata] = asyncio.Queue()
         self._under_way = 0
         self._crowded = asyncio.Event()
-        self._told = Outbox(is_busy=lambda: self._under_way == BINDERS)
+        self._outbox = Outbox(is_busy=lambda: self._under_way == BINDERS)
 
     async def run(self, port: int) -> None:
         async with asyncio.TaskGroup() as group:
@@ -76,8 +76,8 @@ class Loader:
             works = (
                 self._follow_nodes(),
                 self._follow_pods(),
-                self._told.run(),
-                IoBatching(self._crowded, self._told).run(),
+                self._outbox.run(),
+                IoBatching(self._crowded, self._outbox).run(),
             )
             for work in (*works, *(self._bind(turn) for _ in range(BINDERS))):
                 group.create_task(work)
@@ -85,24 +85,24 @@ class Loader:
             await served.serve_forever()
 
     async def _follow_nodes(self) -> None:
-        async for node in self._followed(NODES):
+        async for node in self._new_objects(NODES):
             self._nodes.append(node.metadata.name)
             self._largest = max(self._largest, amount(node.status.allocatable.get("cpu", "0")))
 
     async def _follow_pods(self) -> None:
-        async for pod in self._followed(WITHOUT_NODE):
-            asked = sum(amount(each.resources.requests.get("cpu", "0")) for each in pod.spec.containers)
-            if asked <= self._largest:
+        async for pod in self._new_objects(WITHOUT_NODE):
+            requested = sum(amount(container.resources.requests.get("cpu", "0")) for container in pod.spec.containers)
+            if requested <= self._largest:
                 self._waiting.put_nowait(pod.metadata)
 
-    async def _followed(self, path: str) -> AsyncIterator[Seen]:
-        """What is added, each once: a new watch begins with all that is there."""
+    async def _new_objects(self, path: str) -> AsyncIterator[WatchedObject]:
+        """Yield each new object once; a new watch begins with all that exist, so their uids are remembered."""
         while True:
             connection = await Connection.open(self._server)
-            async for seen in added(connection, path):
-                if seen.metadata.uid not in self._known:
-                    self._known.add(seen.metadata.uid)
-                    yield seen
+            async for new in added(connection, path):
+                if new.metadata.uid not in self._uids:
+                    self._uids.add(new.metadata.uid)
+                    yield new
             await connection.close()
 
     async def _bind(self, turn: Iterator[int]) -> None:
@@ -113,9 +113,9 @@ class Loader:
             try:
                 path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
                 await self._clients[0].request("POST", path, body=binding(pod, node))
-                self._told.put(pod.uid, partial(self._tell, pod, node))
+                self._outbox.put(pod.uid, partial(self._send_event, pod, node))
             except ApiError as error:
-                if error.status != 404:  # there is nothing left to bind
+                if error.status != 404:  # the pod was deleted meanwhile
                     raise
             finally:
                 self._count(-1)
@@ -127,24 +127,24 @@ class Loader:
         else:
             self._crowded.clear()
 
-    async def _tell(self, pod: Metadata, node: str) -> None:
+    async def _send_event(self, pod: Metadata, node: str) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
         await self._clients[1].request("POST", path, body=event(pod, node))
 
 
-async def added(connection: Connection, path: str) -> AsyncIterator[Seen]:
-    """What is added to a watch until the server ends it."""
-    decoder = msgspec.json.Decoder(Happened)
+async def added(connection: Connection, path: str) -> AsyncIterator[WatchedObject]:
+    """Yield the added objects of a watch until the server ends it."""
+    decoder = msgspec.json.Decoder(WatchEvent)
     rest = b""
     async for chunk in connection.stream(path, "application/json"):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            if (happened := decoder.decode(line)).type == "ADDED":
-                yield happened.object
+            if (event := decoder.decode(line)).type == "ADDED":
+                yield event.object
 
 
 def binding(pod: Metadata, node: str) -> dict[str, object]:
-    """The body of a bind, as schedulers send it."""
+    """The body of a Binding, as schedulers send it."""
     return {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -178,7 +178,7 @@ def event(pod: Metadata, node: str) -> dict[str, object]:
 
 
 async def say_ready(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer whoever asks whether this is ready: it is, from its start."""
+    """Answer a readiness check: the loader is ready from its start."""
     await reader.readuntil(b"\r\n\r\n")
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
     await writer.drain()

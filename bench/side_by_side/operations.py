@@ -10,7 +10,7 @@ from bench.cluster.client import Connection
 from bench.workloads import Barrier, Churn, CreateAny, CreateNamespaces, CreateNodes, CreatePods, Step, Workload
 
 WAIT_SECONDS = 600.0
-"""How long pods may take to get their nodes."""
+"""The time in which pods must get their nodes."""
 
 
 class Operations:
@@ -19,7 +19,7 @@ class Operations:
     def __init__(self, api: Api, workload: Workload) -> None:
         self._api = api
         self._workload = workload
-        self._asked: dict[str, int] = {}
+        self._created: dict[str, int] = {}
 
     async def perform(self, number: int, step: Step) -> None:
         """Do one step, the workload's ``number``-th."""
@@ -44,19 +44,19 @@ class Operations:
                 await self._api.need_namespace(namespace(number, step))
                 self._api.begin(self._churn(step, namespace(number, step)))
             case Barrier():
-                for each in self._asked:
-                    await self.wait(each)
+                for created in self._created:
+                    await self.wait(created)
 
     async def create_pods(self, step: CreatePods, into: str) -> None:
         """Create the pods of a step, without waiting for them to get a node."""
         await self._api.follow(into)
         count = self._workload.count(step)
-        self._asked[into] = self._asked.get(into, 0) + count
+        self._created[into] = self._created.get(into, 0) + count
         await self._api.create(pods(self._workload.pod_template(step), count, into))
 
     async def wait(self, where: str) -> None:
         """Wait until every pod that was created in a namespace has a node. Raises TimeoutError."""
-        await self._api.bound[where].reach(self._asked[where], WAIT_SECONDS)
+        await self._api.bound[where].reach(self._created[where], WAIT_SECONDS)
 
     async def _churn(self, step: Churn, into: str) -> None:
         connection = await Connection.open(self._api.server)
@@ -69,5 +69,5 @@ class Operations:
 
 
 def namespace(number: int, step: CreatePods | Churn) -> str:
-    """Where the step's objects are: each step has a namespace of its own if it names none."""
+    """The namespace of the step's objects: one of its own if the step names none."""
     return step.namespace or f"namespace-{number}"

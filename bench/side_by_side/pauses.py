@@ -1,8 +1,8 @@
-"""Our scheduler with its pauses written down: ``python -m bench.side_by_side.pauses FILE ARGUMENT …``.
+"""Our scheduler with a record of its pauses: ``python -m bench.side_by_side.pauses FILE ARGUMENT …``.
 
-A pause is a time in which the event loop could do nothing else: measured by a beat of its own, as the lesser of how
-late the beat came and how much CPU the loop's thread used meanwhile. So other processes' work makes none. The
-collector's are its CPU alone.
+A pause is a time in which the event loop could do nothing else: measured by a heartbeat, as the lesser of
+its delay and the CPU that the loop's thread used meanwhile. So the work of other processes makes none. Pauses of the
+collector are its CPU alone.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import msgspec
 from scheduler_runtime import __main__ as berth_scheduler
 from scheduler_runtime.app import startup
 
-BEAT_SECONDS = 0.005
+HEARTBEAT_SECONDS = 0.005
 LEAST_SECONDS = 0.01
-"""Shorter ones are not kept."""
+"""Shorter ones are not recorded."""
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """One time in which nothing else could happen."""
+    """One time in which the process could do nothing else."""
 
     at: float
     """Seconds since the epoch, at its end."""
@@ -45,39 +45,39 @@ class Pauses(msgspec.Struct):
 
 
 def _longest(pauses: list[Pause], since: float, until: float) -> float:
-    return max((each.seconds for each in pauses if since <= each.at < until), default=0.0)
+    return max((pause.seconds for pause in pauses if since <= pause.at < until), default=0.0)
 
 
 class Collections:
-    """Writes down how long the collector takes."""
+    """Records the long runs of the garbage collector."""
 
     def __init__(self, pauses: Pauses) -> None:
         self._pauses = pauses
         self._began = 0.0
 
-    def happened(self, phase: str, _: dict[str, int]) -> None:
-        """What ``gc.callbacks`` calls before and after."""
+    def observe(self, phase: str, _: dict[str, int]) -> None:
+        """Receive the start and the end of a collection, from ``gc.callbacks``."""
         if phase == "start":
             self._began = time.thread_time()
         elif (seconds := time.thread_time() - self._began) >= LEAST_SECONDS:
             self._pauses.collector.append(Pause(time.time(), seconds))
 
 
-async def beat(pauses: Pauses) -> None:
-    """Write down when the loop comes back late, until cancelled."""
+async def heartbeat(pauses: Pauses) -> None:
+    """Record late returns of the loop, until cancelled."""
     while True:
         began, used = time.perf_counter(), time.thread_time()
-        await asyncio.sleep(BEAT_SECONDS)
-        late = time.perf_counter() - began - BEAT_SECONDS
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+        late = time.perf_counter() - began - HEARTBEAT_SECONDS
         if (seconds := min(late, time.thread_time() - used)) >= LEAST_SECONDS:
             pauses.loop.append(Pause(time.time(), seconds))
 
 
-def beating(run: Callable[..., Awaitable[int]], pauses: Pauses) -> Callable[..., Awaitable[int]]:
-    """``run``, with the beat beside it."""
+def with_heartbeat(run: Callable[..., Awaitable[int]], pauses: Pauses) -> Callable[..., Awaitable[int]]:
+    """``run``, with the heartbeat beside it."""
 
     async def both(*arguments: Any) -> int:
-        beats = asyncio.ensure_future(beat(pauses))
+        beats = asyncio.ensure_future(heartbeat(pauses))
         try:
             return await run(*arguments)
         finally:
@@ -87,11 +87,11 @@ def beating(run: Callable[..., Awaitable[int]], pauses: Pauses) -> Callable[...,
 
 
 def main() -> int:
-    """Run the scheduler; write down its pauses at its end; return its exit code."""
+    """Run the scheduler, write the pauses into the file at its end, and return its exit code."""
     file, *arguments = sys.argv[1:]
     pauses = Pauses()
-    gc.callbacks.append(Collections(pauses).happened)
-    startup.run = beating(startup.run, pauses)  # type: ignore[assignment]
+    gc.callbacks.append(Collections(pauses).observe)
+    startup.run = with_heartbeat(startup.run, pauses)  # type: ignore[assignment]
     try:
         return berth_scheduler.main(arguments)
     finally:

@@ -1,25 +1,34 @@
-"""Whether pods are where they may be: judged from the objects alone, knowing no scheduler."""
+"""A check that pods are where they may be, from the objects alone.
+
+The judge shares no code with what it judges: the rules stand here once more, in the plainest form.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Object = dict[str, Any]
-SHOWN = 5
+MOST_OF_A_KIND = 5
 UNITS = {"m": 1e-3, "k": 1e3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "": 1}
 
 
 def faults(nodes: Sequence[Object], pods: Sequence[Object]) -> list[str]:
-    """What is wrong with where pods are, a sentence each, and no more than a few of one kind."""
+    """The wrong placements, a sentence each, and no more than a few of one kind."""
     by_name = {node["metadata"]["name"]: node for node in nodes}
     placed = [pod for pod in pods if pod["spec"].get("nodeName")]
     if lost := [_name(pod) for pod in placed if pod["spec"]["nodeName"] not in by_name]:
         return [f"{len(lost)} pods are on nodes that do not exist, such as {lost[0]}"]
-    kinds = (_overcommitted, _elsewhere, _skewed, _near_what_they_avoid, _far_from_what_they_need)
-    return [fault for kind in kinds for fault in _first(kind(by_name, placed))]
+    checks = (overcommitted, elsewhere, skewed, near_avoided_pods, far_from_required_pods)
+    result: list[str] = []
+    for check in checks:
+        of_a_kind = list(check(by_name, placed))
+        result += of_a_kind[:MOST_OF_A_KIND]
+        if len(of_a_kind) > MOST_OF_A_KIND:
+            result.append(f"and {len(of_a_kind) - MOST_OF_A_KIND} more like it")
+    return result
 
 
 def amount(quantity: str | int) -> float:
@@ -29,13 +38,7 @@ def amount(quantity: str | int) -> float:
     return float(digits) * UNITS[unit]
 
 
-def _first(found: Iterator[str]) -> list[str]:
-    listed = list(found)
-    more = [f"and {len(listed) - SHOWN} more like it"] if len(listed) > SHOWN else []
-    return listed[:SHOWN] + more
-
-
-def _overcommitted(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
+def overcommitted(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
     used: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for pod in pods:
         of_node = used[pod["spec"]["nodeName"]]
@@ -50,7 +53,7 @@ def _overcommitted(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Itera
                 yield f"node {name} has {room:g} {resource} and pods that ask for {total:g}"
 
 
-def _elsewhere(_: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
+def elsewhere(_: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
     """Pods that name their node and are on another."""
     for pod in pods:
         required = _affinity(pod, "nodeAffinity") or {}
@@ -60,30 +63,34 @@ def _elsewhere(_: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]
                     yield f"pod {_name(pod)} asks for {field['values']} and is on {pod['spec']['nodeName']}"
 
 
-def _skewed(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
-    asked = {
-        json.dumps([pod["metadata"]["namespace"], each], sort_keys=True)
+def skewed(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
+    constraints = {
+        json.dumps([pod["metadata"]["namespace"], constraint], sort_keys=True)
         for pod in pods
-        for each in pod["spec"].get("topologySpreadConstraints", [])
-        if each["whenUnsatisfiable"] == "DoNotSchedule"
+        for constraint in pod["spec"].get("topologySpreadConstraints", [])
+        if constraint["whenUnsatisfiable"] == "DoNotSchedule"
     }
-    for namespace, constraint in map(json.loads, sorted(asked)):
+    for namespace, constraint in map(json.loads, sorted(constraints)):
         key = constraint["topologyKey"]
-        counts = Counter(dict.fromkeys(_domains(nodes.values(), key), 0))
+        labels = [node["metadata"]["labels"] for node in nodes.values()]
+        counts = Counter({of_node[key]: 0 for of_node in labels if key in of_node})  # empty domains count too
         counts.update(_domain(nodes, pod, key) for pod in pods if _selects(constraint, [namespace], pod))
         skew = max(counts.values()) - min(counts.values())
         if skew > constraint["maxSkew"]:
             yield f"the skew over {key} is {skew} and may be {constraint['maxSkew']}: {dict(counts)}"
 
 
-def _near_what_they_avoid(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
+def near_avoided_pods(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
     for pod, term, others in _related(nodes, pods, "podAntiAffinity"):
         if others:
             yield f"pod {_name(pod)} shares its {term['topologyKey']} with {others} pods that it avoids"
 
 
-def _far_from_what_they_need(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
-    """A pod that is what it asks for may be the first of its kind anywhere, and alone once."""
+def far_from_required_pods(nodes: Mapping[str, Object], pods: Sequence[Object]) -> Iterator[str]:
+    """Pods without the pods that their affinity requires.
+
+    A pod that matches its own term may be the first of its kind anywhere, and alone once.
+    """
     alone: Counter[str] = Counter()
     for pod, term, others in _related(nodes, pods, "podAffinity"):
         if others:
@@ -94,22 +101,22 @@ def _far_from_what_they_need(nodes: Mapping[str, Object], pods: Sequence[Object]
 
 
 def _related(nodes: Mapping[str, Object], pods: Sequence[Object], kind: str) -> Iterator[tuple[Object, Object, int]]:
-    """Each pod with each required term of ``kind``, and how many *other* pods in its domain the term selects."""
-    counted: dict[str, Counter[str]] = {}
+    """Each pod with each required term of ``kind``, and the number of *other* matching pods in its domain."""
+    counts: dict[str, Counter[str]] = {}
     for pod in pods:
         for term in _affinity(pod, kind) or []:
             namespaces = _namespaces(term, pod)
             group = json.dumps([term, namespaces], sort_keys=True)
-            if group not in counted:
-                chosen = [each for each in pods if _selects(term, namespaces, each)]
-                counted[group] = Counter(_domain(nodes, each, term["topologyKey"]) for each in chosen)
+            if group not in counts:
+                selected = [other for other in pods if _selects(term, namespaces, other)]
+                counts[group] = Counter(_domain(nodes, other, term["topologyKey"]) for other in selected)
             own = _selects(term, namespaces, pod)
-            yield pod, term, counted[group][_domain(nodes, pod, term["topologyKey"])] - own
+            yield pod, term, counts[group][_domain(nodes, pod, term["topologyKey"])] - own
 
 
 def _affinity(pod: Object, kind: str) -> Any:
-    asked = pod["spec"].get("affinity", {}).get(kind, {})
-    return asked.get("requiredDuringSchedulingIgnoredDuringExecution")
+    rules = pod["spec"].get("affinity", {}).get(kind, {})
+    return rules.get("requiredDuringSchedulingIgnoredDuringExecution")
 
 
 def _namespaces(term: Object, pod: Object) -> list[str]:
@@ -121,16 +128,12 @@ def _selects(term: Object, namespaces: Sequence[str], pod: Object) -> bool:
     if set(selector) - {"matchLabels"}:
         raise ValueError(f"placements by {selector} cannot be judged: only matchLabels are known here")
     labels = pod["metadata"].get("labels", {})
-    wanted = selector["matchLabels"].items()
-    return pod["metadata"]["namespace"] in namespaces and all(labels.get(key) == value for key, value in wanted)
+    required = selector["matchLabels"].items()
+    return pod["metadata"]["namespace"] in namespaces and all(labels.get(key) == value for key, value in required)
 
 
 def _domain(nodes: Mapping[str, Object], pod: Object, key: str) -> str:
     return str(nodes[pod["spec"]["nodeName"]]["metadata"]["labels"].get(key, ""))
-
-
-def _domains(nodes: Iterable[Object], key: str) -> set[str]:
-    return {node["metadata"]["labels"][key] for node in nodes if key in node["metadata"]["labels"]}
 
 
 def _name(pod: Object) -> str:

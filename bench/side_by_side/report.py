@@ -1,4 +1,4 @@
-"""Runs as a table: for the terminal and for docs/performance.md alike."""
+"""Tables of the runs, for the terminal and for docs/performance.md."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 def tables(summary: Summary) -> str:
-    """What was measured, and the ratios, as two tables."""
-    return f"{_markdown([COLUMNS, *_rows(summary)])}\n\n{_markdown([RATIOS, *_ratios(summary)])}\n"
+    """The figures and the ratios, as two tables."""
+    rates = {(ratio.workload, ratio.to): _whole(ratio.rate, "{:.2f}") for ratio in summary.ratios}
+    ratios = [
+        (workload, *(rates.get((workload, other), "-") for other in (KUBE_SCHEDULER.name, LIMIT.name)))
+        for workload in in_order(run.workload for run in summary.runs)
+    ]
+    return f"{_markdown([COLUMNS, *_rows(summary)])}\n\n{_markdown([RATIOS, *ratios])}\n"
 
 
 def faults(runs: Iterable[Run]) -> list[str]:
-    """What was wrong with placements, with where it was."""
+    """The wrong placements of all runs, each with its run."""
     return [f"{run.workload}, {run.contender}, run {run.repetition}: {fault}" for run in runs for fault in run.faults]
 
 
@@ -42,15 +47,12 @@ def write_into(page: Path, summary: Summary) -> None:
     _, ended, tail = rest.partition(END)
     if not (began and ended):
         raise ValueError(f"{page} has no '{BEGIN}' … '{END}' to write between: put them where the tables belong")
-    page.write_text(f"{head}{BEGIN}\n{_setting(summary)}\n\n{tables(summary)}{END}{tail}")
-
-
-def _setting(summary: Summary) -> str:
     machine, repetitions = summary.machine, summary.repetitions
-    return (
+    setting = (
         f"Measured on {summary.date}: Kubernetes {summary.kubernetes}, {machine.count} × {machine.processor}, "
         f"Python {summary.python}, {repetitions} {'repetition' if repetitions == 1 else 'repetitions'} of each."
     )
+    page.write_text(f"{head}{BEGIN}\n{setting}\n\n{tables(summary)}{END}{tail}")
 
 
 def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
@@ -67,15 +69,9 @@ def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _ratios(summary: Summary) -> Iterator[tuple[str, ...]]:
-    found = {(ratio.workload, ratio.to): _whole(ratio.rate, "{:.2f}") for ratio in summary.ratios}
-    for workload in in_order(run.workload for run in summary.runs):
-        yield (workload, *(found.get((workload, other), "-") for other in (KUBE_SCHEDULER.name, LIMIT.name)))
-
-
 def _whole(spread: Spread, form: str = "{:.0f}") -> str:
     """The median, and the least and the greatest where they are others."""
-    middle, least, most = (form.format(each) for each in (spread.median, spread.least, spread.greatest))
+    middle, least, most = (form.format(figure) for figure in (spread.median, spread.least, spread.greatest))
     return middle if spread.least == spread.greatest else f"{middle} ({least}–{most})"
 
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import uvloop
 
 import devcluster
+from bench.cluster import bind_counter
 from bench.cluster.api import Api
 from bench.cluster.client import Server
 from bench.cluster.process_stats import Cpu, cpu_seconds, peak_megabytes
-from bench.side_by_side import schedulers as contenders
-from bench.side_by_side import throughput
+from bench.side_by_side import placement_check, schedulers
 from bench.side_by_side.operations import Operations, namespace
-from bench.side_by_side.placement_check import faults
 from bench.side_by_side.schedulers import Contender
 from bench.workloads import CreatePods, Workload
 from devcluster import Cluster, Spec
@@ -34,7 +33,7 @@ BENCH = "bench"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What one run showed."""
+    """The figures and faults of one run."""
 
     workload: str
     contender: str
@@ -44,7 +43,7 @@ class Run:
     seconds: float
     """From the first measured pod's creation until the last one had a node."""
     quiet_seconds: float
-    """From the first measured pod's creation until the contender had nothing left to do, events included."""
+    """From the first measured pod's creation until the contender had nothing to do any more, events included."""
     rates: list[float]
     """Pods per second, each over about a second."""
     cpu: Mapping[str, float]
@@ -71,7 +70,7 @@ def control_plane(kubernetes: str) -> Spec:
 
 
 def build(kubernetes: str) -> None:
-    """Build what is not built yet, and say how long that will take. Raises DevclusterError."""
+    """Build the missing binaries, with an estimate of the time. Raises DevclusterError."""
     needed = (*control_plane(kubernetes).binaries, "kube-scheduler")
     devcluster.binaries(*needed, kubernetes=kubernetes, progress=progress_on(sys.stderr))
 
@@ -79,22 +78,22 @@ def build(kubernetes: str) -> None:
 def run(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:
     """Run the workload through the contender, on a control plane of its own.
 
-    Raises TimeoutError when pods do not get their nodes, and whatever ended the run otherwise.
+    Raises TimeoutError when pods do not get their nodes, RuntimeError when the contender ended, OSError and others.
     """
     with devcluster.running(control_plane(kubernetes)) as cluster:
-        process = contenders.start(contender, cluster, kubernetes)
+        process = schedulers.start(contender, cluster, kubernetes)
         pids = {"scheduler": process.pid, **cluster.pids(), BENCH: os.getpid()}
         pids.pop(contender.name)
-        found: Run = uvloop.run(_Attempt(workload, contender, repetition, cluster, pids).run())
+        result: Run = uvloop.run(_Attempt(workload, contender, repetition, cluster, pids).run())
         if not process.is_alive:
             raise RuntimeError(f"{contender.name} ended during {workload.name}")
-    return found
+    return result
 
 
 async def quiet(pid: int) -> float:
-    """Wait until the process uses next to no CPU, twice in a row; return since when.
+    """Wait until the process uses next to no CPU, twice in a row; return the moment from which on it did not.
 
-    Events come after binds, by as much as a contender likes: what they cost must be counted all the same.
+    Each contender writes its events some time after the binds: their cost must be counted too.
     """
     until = time.monotonic() + UNQUIET_SECONDS
     since, used, is_quiet = time.monotonic(), cpu_seconds(pid), False
@@ -111,7 +110,7 @@ async def quiet(pid: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """The measured step's own figures."""
+    """The figures of the measured step."""
 
     seconds: float
     quiet_seconds: float
@@ -131,21 +130,39 @@ class _Attempt:
     async def run(self) -> Run:
         async with asyncio.TaskGroup() as group, Api(Server.of(self.cluster.kubeconfig), group) as api:
             operations = Operations(api, self.workload)
-            *before, measured = enumerate(self.workload.steps)
+            *before, last_step = enumerate(self.workload.steps)
             for number, step in before:
                 await operations.perform(number, step)
-            number, step = measured
+            number, step = last_step
             if not isinstance(step, CreatePods):
                 raise TypeError(f"{self.workload.name}: the last step creates no pods, so nothing is measured")
             where = namespace(number, step)
-            found = await self._measure(api, operations, step, where)
-            return await self._summary(api, where, self.workload.count(step), found)
+            figures = await self._measure(api, operations, step, where)
+            faults: list[str] = []
+            if self.contender.decides:
+                all_nodes = await api.items("/api/v1/nodes?resourceVersion=0")
+                faults = placement_check.faults(all_nodes, await api.items("/api/v1/pods"))
+            count = self.workload.count(step)
+            return Run(
+                workload=self.workload.name,
+                contender=self.contender.name,
+                repetition=self.repetition,
+                nodes=self.workload.nodes,
+                pods=count,
+                seconds=figures.seconds,
+                quiet_seconds=figures.quiet_seconds,
+                rates=figures.rates,
+                cpu={name: spent / count * 1e6 for name, spent in figures.used.seconds.items()},
+                peak_megabytes=peak_megabytes(self.pids["scheduler"]),
+                events=figures.events,
+                faults=faults,
+            )
 
     async def _measure(self, api: Api, operations: Operations, step: CreatePods, where: str) -> _Measured:
         bound = await api.follow(where)
         await quiet(self.pids["scheduler"])
-        already, samples = bound.count, list[throughput.Sample]()
-        api.begin(throughput.sample(lambda: bound.count - already, samples))
+        already, samples = bound.count, list[bind_counter.Sample]()
+        api.begin(bind_counter.sample(lambda: bound.count - already, samples))
         before, began = Cpu.of(self.pids), time.monotonic()
         await operations.create_pods(step, where)
         await operations.wait(where)
@@ -153,32 +170,12 @@ class _Attempt:
         api.end()
         events, settled = await self._settled(api, where)
         used = Cpu.of(self.pids).since(before)
-        return _Measured(seconds, settled - began, throughput.rates(samples), used, events)
+        return _Measured(seconds, settled - began, bind_counter.rates(samples), used, events)
 
     async def _settled(self, api: Api, where: str) -> tuple[int, float]:
-        """Wait until the contender is quiet and writes no events any more; return how many, and since when it is."""
+        """Wait until the contender is quiet and writes no more events; return their number, and since when."""
         path = f"/apis/events.k8s.io/v1/namespaces/{where}/events"
         events, since = -1, 0.0
         while (counted := await api.number(path)) != events:
             events, since = counted, await quiet(self.pids["scheduler"])
         return events, since
-
-    async def _summary(self, api: Api, where: str, count: int, measured: _Measured) -> Run:
-        return Run(
-            workload=self.workload.name,
-            contender=self.contender.name,
-            repetition=self.repetition,
-            nodes=self.workload.nodes,
-            pods=count,
-            seconds=measured.seconds,
-            quiet_seconds=measured.quiet_seconds,
-            rates=measured.rates,
-            cpu={name: spent / count * 1e6 for name, spent in measured.used.seconds.items()},
-            peak_megabytes=peak_megabytes(self.pids["scheduler"]),
-            events=measured.events,
-            faults=await self._faults(api) if self.contender.decides else [],
-        )
-
-    async def _faults(self, api: Api) -> list[str]:
-        nodes = await api.items("/api/v1/nodes?resourceVersion=0")
-        return faults(nodes, await api.items("/api/v1/pods"))

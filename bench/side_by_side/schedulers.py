@@ -1,18 +1,18 @@
-"""Who binds the pods: kube-scheduler, ours, and what shows the limit of the API server itself."""
+"""The contenders: kube-scheduler, ours, and the loader that shows the limit of the API server itself."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import ssl
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import devcluster
+from bench.cluster.client import read_page
 from devcluster import Cluster
 from devcluster.guard import Guard
 from devcluster.system.ports import free_ports
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a contender is started with."""
+    """The cluster, version and port for the command line of a contender."""
 
     cluster: Cluster
     kubernetes: str
@@ -52,12 +52,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One of those that are compared."""
+    """A scheduler of the comparison."""
 
     name: str
     command: Callable[[Site], list[str]]
     decides: bool = True
-    """Whether it looks where pods may go."""
+    """True if it checks where pods may go."""
 
 
 def kube_scheduler(site: Site) -> list[str]:
@@ -73,7 +73,7 @@ def limit(site: Site) -> list[str]:
 
 
 def berth_watched(site: Site) -> list[str]:
-    """Ours, with its own pauses written down when it ends."""
+    """Ours, with a record of its pauses."""
     return [sys.executable, "-m", "bench.side_by_side.pauses", str(pauses_file(site.cluster)), *site.serving]
 
 
@@ -85,13 +85,13 @@ KUBE_SCHEDULER = Contender("kube-scheduler", kube_scheduler)
 BERTH = Contender("berth", berth)
 LIMIT = Contender("limit", limit, decides=False)
 WATCHED = Contender("berth-watched", berth_watched)
-CONTENDERS = {each.name: each for each in (KUBE_SCHEDULER, BERTH, LIMIT)}
+CONTENDERS = {contender.name: contender for contender in (KUBE_SCHEDULER, BERTH, LIMIT)}
 
 
 def start(contender: Contender, cluster: Cluster, kubernetes: str, *, is_ready: bool = True) -> Process:
-    """Start a contender in the cluster's care; it has listed everything when this returns, if ``is_ready``.
+    """Start a contender in the cluster's care; with ``is_ready``, it has listed everything when this returns.
 
-    Raises RuntimeError with its last words when it ends instead.
+    Raises RuntimeError with the end of its log when it does not become ready.
     """
     site = Site(cluster, kubernetes, free_ports(1)[0])
     site.document.write_text(json.dumps(document(site.kubeconfig), indent=1))
@@ -107,7 +107,7 @@ def stop(contender: Contender, cluster: Cluster) -> None:
 
 
 def document(kubeconfig: Path) -> Mapping[str, object]:
-    """The same document for all: nothing but what the comparison needs is other than the default."""
+    """The document of all contenders: the defaults, except for the settings that the comparison needs."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -117,7 +117,7 @@ def document(kubeconfig: Path) -> Mapping[str, object]:
 
 
 def environment(cluster: Cluster) -> dict[str, str]:
-    """What the process needs of ours, and nothing that changes how fast it is."""
+    """The environment of a contender: nothing of ours that could change its speed."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(cluster.directory),
@@ -129,17 +129,11 @@ def environment(cluster: Cluster) -> dict[str, str]:
 def _await_ready(contender: Contender, cluster: Cluster, process: Process, port: int) -> None:
     until = time.monotonic() + START_SECONDS
     scheme = "https" if contender.decides else "http"
-    while not _answers(f"{scheme}://127.0.0.1:{port}/readyz"):
+    while True:
+        with contextlib.suppress(OSError):  # does not listen yet, or is not ready: an HTTP error is an OSError too
+            read_page(f"{scheme}://127.0.0.1:{port}/readyz", 5)
+            return
         if not process.is_alive or time.monotonic() > until:
             log = cluster.logs(contender.name).read_text(errors="replace")
             raise RuntimeError(f"{contender.name} did not become ready; its last words:\n{log[-1500:]}")
         time.sleep(0.05)
-
-
-def _answers(address: str) -> bool:
-    trusting = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
-    try:
-        with urllib.request.urlopen(address, timeout=5, context=trusting) as answer:  # noqa: S310 - loopback
-            return bool(answer.status == 200)
-    except OSError:  # not there yet, or not ready: its error is one too
-        return False

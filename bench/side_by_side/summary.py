@@ -1,4 +1,4 @@
-"""Runs summed up: what the tables show and ``dist/bench.json`` holds."""
+"""The summary of all runs: the figures of the tables and of ``dist/bench.json``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What everything ran on."""
+    """The machine of the bench."""
 
     processor: str
     count: int
@@ -44,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a workload showed of a contender."""
+    """The figures of one contender with one workload."""
 
     workload: str
     contender: str
@@ -61,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """How many times as fast a contender is as another."""
+    """The rate of a contender divided by that of another."""
 
     workload: str
     contender: str
@@ -88,7 +88,7 @@ class Summary:
         file.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
 
 
-def summed_up(runs: Sequence[Run], kubernetes: str, date: str) -> Summary:
+def summarize(runs: Sequence[Run], kubernetes: str, date: str) -> Summary:
     """Sum ``runs`` up, of which there is one at least."""
     return Summary(
         date=date,

@@ -1,4 +1,4 @@
-"""Who bound what, and who led when, as the API server itself writes it down."""
+"""The audit log of the API server: each scheduler's bindings and other requests, and the leader at any time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-
-from bench.soak.sent_requests import BINDING, Answered, Sent
 
 BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods/binding"]}]}
 WRITES = {
@@ -23,12 +21,12 @@ WRITES = {
         {"group": "events.k8s.io", "resources": ["events"]},
     ],
 }
-"""What else the schedulers send."""
+"""The other requests of the schedulers."""
 LEASES = {"level": "Request", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]}
 OTHERS = {"level": "None"}
 READS = {"level": "None", "verbs": ["get", "list", "watch"]}
 LARGEST_MB = 100_000
-"""Otherwise the API server begins another file after 100 MB, in the middle of what was not read yet."""
+"""Otherwise the API server begins another file after 100 MB, before all of the first is read."""
 METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 SCHEDULERS = "system:serviceaccount:kube-system:"
 
@@ -76,7 +74,7 @@ class Record(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Somebody began to lead."""
+    """A change of the leader."""
 
     leader: str
     at: datetime
@@ -89,7 +87,7 @@ class Audit:
     directory: Path
     wrong: list[str] = field(default_factory=list)
     answered: Counter[Answered] = field(default_factory=Counter)
-    """How many requests there were of each kind."""
+    """The number of requests of each kind."""
     handovers: list[Handover] = field(default_factory=list)
     _bound: set[str] = field(default_factory=set)
     _holder: str = ""
@@ -108,7 +106,7 @@ class Audit:
 
     @property
     def apiserver_args(self) -> tuple[str, ...]:
-        """What the API server has to be started with."""
+        """The arguments that the API server needs."""
         return (
             f"--audit-log-path={self._file}",
             f"--audit-log-maxsize={LARGEST_MB}",
@@ -117,25 +115,25 @@ class Audit:
 
     @property
     def bound(self) -> Counter[str]:
-        """How many pods each sender has bound."""
+        """The number of pods that each sender has bound."""
         senders = {kind.sender for kind in self.answered}
         return +Counter({sender: self.sent(sender).bound for sender in senders})
 
     @property
     def refused(self) -> Counter[int]:
-        """How many bindings were answered otherwise, by the status."""
-        found: Counter[int] = Counter()
+        """The number of bindings that were refused, by status."""
+        counts: Counter[int] = Counter()
         for kind, many in self.answered.items():
             if kind.resource == BINDING and kind.code >= 300:
-                found[kind.code] += many
-        return found
+                counts[kind.code] += many
+        return counts
 
     def sent(self, sender: str) -> Sent:
-        """What one of them has sent so far."""
+        """The requests of one sender so far."""
         return Sent(Counter({kind: many for kind, many in self.answered.items() if kind.sender == sender}))
 
     def read(self) -> None:
-        """Enter what was written since the last time."""
+        """Enter the new lines of the log."""
         with self._file.open("rb") as file:
             file.seek(self._offset)
             new = file.read()
@@ -154,7 +152,7 @@ class Audit:
             self._binding(record)
 
     def _lease(self, record: Record) -> None:
-        """The lease of the schedulers, among those of nodes. A holder that names nobody gives it up."""
+        """Enter a request for the schedulers' lease (not one of a node). An empty holder gives the lease up."""
         if not record.succeeded or not record.user.username.startswith(SCHEDULERS):
             return
         holder = record.request_object["spec"].get("holderIdentity") and record.sender
@@ -181,3 +179,56 @@ class Audit:
     @property
     def _file(self) -> Path:
         return self.directory / "audit.log"
+
+
+BINDING = "pods/binding"
+
+
+class Answered(NamedTuple):
+    """A kind of writing requests, other than those for leases."""
+
+    sender: str
+    method: str
+    resource: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The requests of one sender since some moment."""
+
+    answered: Counter[Answered] = field(default_factory=Counter)
+
+    def since(self, before: Sent) -> Sent:
+        return Sent(self.answered - before.answered)
+
+    @property
+    def by_method(self) -> Counter[tuple[str, str]]:
+        """The number of requests, by method and status."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for kind, count in self.answered.items():
+            counts[kind.method, str(kind.code)] += count
+        return counts
+
+    @property
+    def bound(self) -> int:
+        """The number of pods that were bound."""
+        return self._count(BINDING, range(300))
+
+    @property
+    def refused(self) -> int:
+        """The number of bindings that were refused."""
+        return self._count(BINDING, range(300, 600))
+
+    @property
+    def unknown(self) -> int:
+        """The number of refused bindings that may have been carried out nevertheless: the API server failed."""
+        return self._count(BINDING, range(500, 600))
+
+    @property
+    def evicted(self) -> int:
+        """The number of pods that were deleted."""
+        return self._count("pods", range(300))
+
+    def _count(self, resource: str, codes: range) -> int:
+        return sum(count for kind, count in self.answered.items() if kind.resource == resource and kind.code in codes)

@@ -1,4 +1,4 @@
-"""What goes on in a cluster: pods come and go, gates open, nodes fail, are cordoned, relabelled and added."""
+"""The churn of a soak: pods come and go, gates open, nodes fail, are cordoned, relabelled and added."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NODES = "/api/v1/nodes"
 MERGE = "application/merge-patch+json"
 WORKERS = 8
 ORPHANED_SECONDS = 2.0
-"""How long pods stay on a node that is gone, before they are deleted as the garbage collector would."""
+"""The time that pods stay on a removed node, before they are deleted as the garbage collector would."""
 NODE_CHANGES = 0.5
-"""How many changes of nodes a second for a thousand of them, and at least."""
+"""Changes of nodes per second, for each thousand of them and at least."""
 FEWEST_NODES = 0.95
 LEAST_SHARE = 0.04
-"""How many of all replaced pods are of one family, however small that is."""
+"""The least share of one family in the replaced pods, however small the family is."""
 
 
 class Churn:
-    """Keeps as many pods of each family as there are to be, and replaces them all the time."""
+    """Keeps the planned number of pods of each family, and replaces them all the time."""
 
     def __init__(self, client: Client, ledger: Ledger, plan: Plan) -> None:
         self.done: Counter[str] = Counter()
-        """What was done how often."""
+        """The number of changes of each kind."""
         self._client = client
         self._ledger = ledger
         self._plan = plan
@@ -61,10 +61,10 @@ class Churn:
         await asyncio.gather(*(label(number) for number in range(self._plan.nodes)))
 
     async def fill(self) -> None:
-        """Create the pods that are to be there at first."""
-        wanted = [family for family in self._families for _ in range(family.count)]
-        self._random.shuffle(wanted)
-        queue = iter(wanted)
+        """Create the first pods."""
+        to_create = [family for family in self._families for _ in range(family.count)]
+        self._random.shuffle(to_create)
+        queue = iter(to_create)
 
         async def worker() -> None:
             for family in queue:
@@ -74,10 +74,10 @@ class Churn:
 
     @contextlib.asynccontextmanager
     async def going_on(self) -> AsyncIterator[None]:
-        """Change pods and nodes while this lasts; nothing is under way any more at its end."""
+        """Change pods and nodes inside this block; at its end no request is under way."""
         pods = WORKERS / self._plan.per_second
         nodes = 1 / (NODE_CHANGES * max(1.0, self._plan.nodes / 1000))
-        steps = [(self._pod_step, pods)] * WORKERS + [(self._node_step, nodes), (self._collect, ORPHANED_SECONDS)]
+        steps = [(self._change_pods, pods)] * WORKERS + [(self._change_node, nodes), (self._collect, ORPHANED_SECONDS)]
         self._over.clear()
         async with asyncio.TaskGroup() as group:
             for step, seconds in steps:
@@ -95,30 +95,30 @@ class Churn:
 
     async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
         while not self._over.is_set():
-            began = time.monotonic()
+            start = time.monotonic()
             await _without_conflict(step())
-            pause = seconds * self._random.uniform(0.5, 1.5) - (time.monotonic() - began)
+            pause = seconds * self._random.uniform(0.5, 1.5) - (time.monotonic() - start)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, pause)):
                     await self._over.wait()
 
     # Pods
 
-    async def _pod_step(self) -> None:
-        """Replace a pod of some family, or create one where a node or a preemption has taken one."""
+    async def _change_pods(self) -> None:
+        """Replace a pod of some family, or create one after a node or a preemption has removed one."""
         family = self._random.choices(self._families, self._weights)[0]
-        there = [pod for pod in self._ledger.of(family.name) if not pod.metadata.deletion_timestamp]
-        missing = family.count - len(there)
-        if missing <= 0 and there:
-            await self._end_one(family, there)
+        pods = [pod for pod in self._ledger.of(family.name) if not pod.metadata.deletion_timestamp]
+        missing = family.count - len(pods)
+        if missing <= 0 and pods:
+            await self._end_one(family, pods)
             missing += 1
         for _ in range(min(missing, WORKERS)):
             await self._create(family)
 
-    async def _end_one(self, family: Family, there: Sequence[Pod]) -> None:
-        """Delete a pod, one with a node if there is one; a gated one may be let in first."""
-        pod = self._random.choice([pod for pod in there if pod.node] or there)
-        gated = [pod for pod in there if pod.is_gated]
+    async def _end_one(self, family: Family, pods: Sequence[Pod]) -> None:
+        """Delete a pod, one with a node if there is one; a gated pod may lose its gate before."""
+        pod = self._random.choice([pod for pod in pods if pod.node] or pods)
+        gated = [pod for pod in pods if pod.is_gated]
         if family.name == GATED and gated and self._random.random() < 0.7:
             await self._change(f"{PODS}/{self._random.choice(gated).name}", {"spec": {"schedulingGates": None}})
             self.done["pods let in"] += 1
@@ -134,7 +134,7 @@ class Churn:
         self.done["pods deleted"] += 1
 
     async def _collect(self, *, at_once: bool = False) -> None:
-        """Delete pods whose nodes are gone for a while. Nobody lives there who could end them first."""
+        """Delete pods whose nodes were removed a while ago, at once: no kubelet could end them."""
         now = time.monotonic()
         orphans = {pod.uid: pod for pod in self._ledger.orphans()}
         self._orphaned_at = {uid: self._orphaned_at.get(uid, now) for uid in orphans}
@@ -144,14 +144,14 @@ class Churn:
 
     # Nodes
 
-    async def _node_step(self) -> None:
+    async def _change_node(self) -> None:
         """Change something about some node outside the crowded ones."""
         every = [node for node in self._ledger.nodes.values() if node.metadata.labels.get(POOL) == ORDINARY]
         ready = [node for node in every if not node.spec.unschedulable]
         cordoned = [node for node in every if node.spec.unschedulable]
         few = len(ready) < FEWEST_NODES * (self._plan.nodes - self._plan.crowded)
         if few and cordoned:
-            await self._uncordon(self._random.choice(cordoned))
+            await self._cordon(self._random.choice(cordoned), on=False)
         elif few:
             await self._add()
         else:
@@ -162,23 +162,19 @@ class Churn:
         await self._change(f"{NODES}/{node.name}", {"metadata": {"labels": {COLOR: color}}})
         self.done["nodes relabelled"] += 1
 
-    async def _cordon(self, node: Node) -> None:
-        await self._change(f"{NODES}/{node.name}", {"spec": {"unschedulable": True}})
-        self.done["nodes cordoned"] += 1
-
-    async def _uncordon(self, node: Node) -> None:
-        await self._change(f"{NODES}/{node.name}", {"spec": {"unschedulable": None}})
-        self.done["nodes uncordoned"] += 1
+    async def _cordon(self, node: Node, *, on: bool = True) -> None:
+        await self._change(f"{NODES}/{node.name}", {"spec": {"unschedulable": True if on else None}})
+        self.done["nodes cordoned" if on else "nodes uncordoned"] += 1
 
     async def _remove(self, node: Node) -> None:
         await self._client.request("DELETE", f"{NODES}/{node.name}")
         self.done["nodes removed"] += 1
 
     async def _add(self) -> None:
-        """Add a node, under a name that was there before if there is one, as when a machine restarts."""
-        gone = [number for number in range(self._plan.nodes) if f"kwok-{number}" not in self._ledger.nodes]
-        again = gone and self._random.random() < 0.5
-        number = self._random.choice(gone) if again else next(self._node_numbers)
+        """Add a node, sometimes under the name of a removed one, as when a machine restarts."""
+        removed = [number for number in range(self._plan.nodes) if f"kwok-{number}" not in self._ledger.nodes]
+        reuse = removed and self._random.random() < 0.5
+        number = self._random.choice(removed) if reuse else next(self._node_numbers)
         node = fake_node(number)
         node["metadata"]["labels"] |= self._labels(number)
         await self._client.request("POST", NODES, body=node)
@@ -193,7 +189,7 @@ class Churn:
 
 
 async def _without_conflict(step: Awaitable[None]) -> None:
-    """Take a step. What it is about may be gone or another by now."""
+    """Take a step; its object may have been deleted or replaced by now."""
     try:
         await step
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""The cluster of a soak, and who may schedule in it."""
+"""The cluster of a soak, with the accounts of its schedulers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from devcluster.build.progress import Progress, silent
 
 SCHEDULERS = ("scheduler-a", "scheduler-b")
 ROLES = ("system:kube-scheduler", "system:volume-scheduler")
-"""What a second scheduler is bound to."""
+"""The roles of a second scheduler."""
 TOKEN_HOURS = 24
 
 
 @contextmanager
-def stage(plan: Plan, progress: Progress = silent) -> Iterator[tuple[Cluster, Audit]]:
+def soak_cluster(plan: Plan, progress: Progress = silent) -> Iterator[tuple[Cluster, Audit]]:
     """A control plane with fake nodes and an audit log, and an account for each scheduler."""
     with TemporaryDirectory(prefix="soak-") as directory:
         audit = Audit(Path(directory))
         with devcluster.running(spec(plan, audit), progress=progress) as cluster:
-            let_in(cluster)
+            create_accounts(cluster)
             yield cluster, audit
 
 
 def spec(plan: Plan, audit: Audit | None = None) -> Spec:
-    """The control plane. There is no controller manager: what it would do to pods and nodes, the churn does."""
+    """The control plane. There is no controller manager: the churn does its work on pods and nodes."""
     return Spec(
         kubernetes=plan.kubernetes,
         node="none",
@@ -44,9 +44,9 @@ def spec(plan: Plan, audit: Audit | None = None) -> Spec:
     )
 
 
-def let_in(cluster: Cluster) -> None:
+def create_accounts(cluster: Cluster) -> None:
     """Make the accounts, their kubeconfigs and the priorities."""
-    objects = [*map(_priority, PRIORITIES), *map(_account, SCHEDULERS), *map(_binding, ROLES)]
+    objects = [*map(priority_class, PRIORITIES), *map(service_account, SCHEDULERS), *map(role_binding, ROLES)]
     cluster.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     admin = json.loads(cluster.kubeconfig.read_text())
     for name in SCHEDULERS:
@@ -55,7 +55,7 @@ def let_in(cluster: Cluster) -> None:
         (cluster.directory / f"{name}.kubeconfig").write_text(json.dumps({**admin, "users": users}))
 
 
-def _priority(name: str) -> dict[str, Any]:
+def priority_class(name: str) -> dict[str, Any]:
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -64,11 +64,11 @@ def _priority(name: str) -> dict[str, Any]:
     }
 
 
-def _account(name: str) -> dict[str, Any]:
+def service_account(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "kube-system"}}
 
 
-def _binding(role: str) -> dict[str, Any]:
+def role_binding(role: str) -> dict[str, Any]:
     group = "rbac.authorization.k8s.io"
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": "kube-system"} for name in SCHEDULERS]
     return {

@@ -1,4 +1,4 @@
-"""The documents that the schedulers go by, good ones and bad ones, and the file that they are read from."""
+"""The documents of the schedulers, good ones and bad ones, and the file that they watch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD = (
 
 
 class Documents:
-    """What can be in the file. Each is JSON, and so YAML."""
+    """The possible contents of the file. Each is JSON, and so YAML."""
 
     def __init__(self, file: Path, plan: Plan) -> None:
         self._file = file
@@ -33,21 +33,21 @@ class Documents:
     @property
     def usual(self) -> str:
         """The one with every profile, by which the schedulers are judged."""
-        return self._made(profiles=[{"schedulerName": FIRST}, PACKING])
+        return self._document(profiles=[{"schedulerName": FIRST}, PACKING])
 
     def good(self, number: int) -> str:
-        """One that can be followed."""
+        """A valid one."""
         others = (
-            self._made(profiles=[HEAVY, PACKING]),
-            self._made(profiles=[{"schedulerName": FIRST}]),
-            self._made(profiles=[{"schedulerName": FIRST}, PACKING], podMaxBackoffSeconds=5),
+            self._document(profiles=[HEAVY, PACKING]),
+            self._document(profiles=[{"schedulerName": FIRST}]),
+            self._document(profiles=[{"schedulerName": FIRST}, PACKING], podMaxBackoffSeconds=5),
         )
         return others[number % len(others)]
 
     def bad(self, number: int) -> str:
-        """One that must be refused."""
+        """An invalid one."""
         unknown = {"schedulerName": FIRST, "plugins": {"score": {"enabled": [{"name": f"Unheard{number}"}]}}}
-        return (*BAD, self._made(profiles=[unknown]))[number % (len(BAD) + 1)]
+        return (*BAD, self._document(profiles=[unknown]))[number % (len(BAD) + 1)]
 
     def write(self, text: str) -> None:
         """Put ``text`` into the file in one step, as a kubelet does."""
@@ -55,12 +55,12 @@ class Documents:
         new.write_text(text)
         new.replace(self._file)
 
-    def _made(self, **more: Any) -> str:
+    def _document(self, **more: Any) -> str:
         return json.dumps({**self._common, **more}, indent=1)
 
 
 def common(plan: Plan) -> Mapping[str, Any]:
-    """What every good document says."""
+    """The part that all valid documents share."""
     lease = plan.lease_seconds
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -74,6 +74,6 @@ def common(plan: Plan) -> Mapping[str, Any]:
     }
 
 
-def hash_of(text: str) -> str:
-    """What /configz calls it."""
+def document_hash(text: str) -> str:
+    """The hash of the document, as /configz reports it."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""What the API server says of pods and nodes, judged as it comes: knows no scheduler.
+"""All pods and nodes of the API server, with every event judged as it arrives; independent of any scheduler.
 
-Every event of the watches is entered, so nothing is missed that lasted only a moment. Freed room shows here before
-who uses it next, because the API server tells of it in that order.
+Every event of the watches is entered, so no state is missed that lasted only a moment. Freed room shows here before
+its next use, because the API server sends its events in that order.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from bench.soak.objects import PODS, Amounts, Node, Pod
 from bench.soak.pod_families import APART
 
 CORDONED_SECONDS = 30.0
-"""How long after a node was cordoned a pod may still arrive there: the binding was under way, or the watch is late."""
+"""The time after a cordon in which a pod may still arrive: the binding was under way, or the watch is late."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """All pods and nodes, and what was wrong with them at any time."""
+    """All pods and nodes, and their faults at any time."""
 
     pods: dict[str, Pod] = field(default_factory=dict)
     """By uid."""
     nodes: dict[str, Node] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     bound: int = 0
-    """How many pods have got a node so far."""
+    """The number of pods that have got a node so far."""
     waits: list[float] = field(default_factory=list)
-    """How many seconds each was without one, from its being seen or its gate's opening on; unimportant ones aside."""
+    """The seconds that each important pod was without a node, from its first event or the opening of its gate on."""
     _on: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _families: dict[str, dict[str, Pod]] = field(default_factory=lambda: defaultdict(dict))
     _waits_since: dict[str, float] = field(default_factory=dict)
     _cordoned_at: dict[str, float] = field(default_factory=dict)
 
-    # What the watches say
+    # Events of the watches
 
     def pod(self, pod: Pod, now: float) -> None:
         """Enter a pod as it is now."""
@@ -47,7 +47,7 @@ class Ledger:
         if pod.node and not (before and before.node):
             self._bound(pod, now)
 
-    def pod_gone(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         """Strike a pod out."""
         pod = self.pods.pop(uid, None)
         if pod:
@@ -66,12 +66,12 @@ class Ledger:
         if is_new:
             self._judge(node)
 
-    def node_gone(self, name: str) -> None:
+    def remove_node(self, name: str) -> None:
         """Strike a node out. Its pods stay there until somebody deletes them."""
         self.nodes.pop(name, None)
         self._cordoned_at.pop(name, None)
 
-    # What is asked
+    # Questions
 
     def of(self, family: str) -> list[Pod]:
         """The pods of one family."""
@@ -88,26 +88,34 @@ class Ledger:
     def lost(self) -> list[Pod]:
         """The pods that wait although a node has room for them, or would have without less important ones."""
         waiting = [pod for pod in self.pods.values() if pod.waits]
-        free = {priority: self._free(priority) for priority in {pod.spec.priority for pod in waiting}}
-        return [pod for pod in waiting if any(self._fits(pod, *each) for each in free[pod.spec.priority])]
+        free: dict[int, list[tuple[Node, Amounts]]] = {}
+        for priority in {pod.spec.priority for pod in waiting}:
+            # by node: the amounts that are left without the pods of lower priority
+            free[priority] = [
+                (node, Counter(node.offers) - total(pod for pod in self.on(node.name) if pod.spec.priority >= priority))
+                for node in self.nodes.values()
+            ]
+        return [
+            pod for pod in waiting if any(self._fits(pod, *node_and_free) for node_and_free in free[pod.spec.priority])
+        ]
 
-    def untold(self) -> list[Pod]:
-        """The pods that wait and are not told why."""
-        return [pod for pod in self.pods.values() if pod.waits and not pod.told]
+    def unexplained(self) -> list[Pod]:
+        """The pods that wait without a reason in their status."""
+        return [pod for pod in self.pods.values() if pod.waits and not pod.reason]
 
     def counts(self) -> Counter[str]:
-        """How many pods are ``bound``, ``waiting`` and ``gated``."""
-        found = Counter(bound=0, waiting=0, gated=0)
+        """The numbers of pods that are ``bound``, ``waiting`` and ``gated``."""
+        counts = Counter(bound=0, waiting=0, gated=0)
         for pod in self.pods.values():
-            found["bound" if pod.node else "gated" if pod.is_gated else "waiting"] += 1
-        return found
+            counts["bound" if pod.node else "gated" if pod.is_gated else "waiting"] += 1
+        return counts
 
     def asks(self) -> dict[tuple[str, ...], float]:
-        """What pods ask for, by their node and the resource, in its unit; those that wait are on none."""
-        asked: Counter[tuple[str, ...]] = Counter()
+        """The requests of pods, by node and resource, in its unit; pods that wait have the node ''."""
+        amounts: Counter[tuple[str, ...]] = Counter()
         for pod in self.pods.values():
-            asked.update({(pod.node, resource): many for resource, many in pod.asks.items() if resource != PODS})
-        return {of: many / 1000 for of, many in asked.items()}
+            amounts.update({(pod.node, resource): amount for resource, amount in pod.asks.items() if resource != PODS})
+        return {key: amount / 1000 for key, amount in amounts.items()}
 
     # Judging
 
@@ -124,38 +132,31 @@ class Ledger:
             self._judge(node)
 
     def _judge(self, node: Node) -> None:
-        """Whether what is on a node may be there together."""
+        """Note the faults of a node: more requests than it offers, or pods that avoid each other."""
         pods, offers = self.on(node.name), node.offers
-        for resource, asked in total(pods).items():
-            if asked > offers.get(resource, 0):
-                there = ", ".join(sorted(pod.name for pod in pods))
+        for resource, requested in total(pods).items():
+            if requested > offers.get(resource, 0):
+                pod_names = ", ".join(sorted(pod.name for pod in pods))
                 has = f"{offers.get(resource, 0) / 1000:g} {resource}"
-                self.wrong.append(f"{node.name} has {has} and pods that ask for {asked / 1000:g}: {there}")
+                self.wrong.append(f"{node.name} has {has} and pods that ask for {requested / 1000:g}: {pod_names}")
         groups = Counter(pod.metadata.labels[APART] for pod in pods if APART in pod.metadata.labels)
-        self.wrong += [f"{many} pods of {group} are on {node.name}" for group, many in groups.items() if many > 1]
-
-    def _free(self, priority: int) -> list[tuple[Node, Amounts]]:
-        """Each node, and what it has left when nobody less important than ``priority`` is there."""
-        return [
-            (node, Counter(node.offers) - total(pod for pod in self.on(node.name) if pod.spec.priority >= priority))
-            for node in self.nodes.values()
-        ]
+        self.wrong += [f"{count} pods of {group} are on {node.name}" for group, count in groups.items() if count > 1]
 
     def _fits(self, pod: Pod, node: Node, free: Amounts) -> bool:
         group = pod.metadata.labels.get(APART)
         return (
-            all(free.get(resource, 0) >= asked for resource, asked in pod.asks.items())
+            all(free.get(resource, 0) >= requested for resource, requested in pod.asks.items())
             and node.admits(pod)
-            and not (group and any(each.metadata.labels.get(APART) == group for each in self.on(node.name)))
+            and not (group and any(other.metadata.labels.get(APART) == group for other in self.on(node.name)))
         )
 
 
 def total(pods: Iterable[Pod]) -> Counter[str]:
-    """What ``pods`` ask for together."""
-    asked: Counter[str] = Counter()
+    """The requests of ``pods`` together."""
+    amounts: Counter[str] = Counter()
     for pod in pods:
-        asked.update(pod.asks)
-    return asked
+        amounts.update(pod.asks)
+    return amounts
 
 
 def names(pods: Iterable[Pod], most: int = 5) -> str:

@@ -1,4 +1,4 @@
-"""Has the ledger know what goes on, by watches of its own."""
+"""Watches that enter all pods and nodes into the ledger."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Kind = TypeVar("Kind", bound=Pod | Node)
 
 
 class WatchError(Exception):
-    """The API server reports an error on a watch: what happened since is not known, so nothing can be judged."""
+    """The API server reports an error on a watch: events are missing, so nothing can be judged any more."""
 
 
 class Event(msgspec.Struct):
-    """A line of a watch, whose object is read by what it is an event of."""
+    """A line of a watch; the type of the event decides how the object is decoded."""
 
     type: str
     object: msgspec.Raw
@@ -38,13 +38,13 @@ class Watch(Generic[Kind]):
     """Follows one collection from its beginning; an interruption loses nothing."""
 
     def __init__(
-        self, path: str, kind: type[Kind], seen: Callable[[Kind, float], None], gone: Callable[[Kind], None]
+        self, path: str, kind: type[Kind], enter: Callable[[Kind, float], None], remove: Callable[[Kind], None]
     ) -> None:
         self._path = path
         self._kind = kind
         self._objects = msgspec.json.Decoder(kind)
-        self._seen = seen
-        self._gone = gone
+        self._enter = enter
+        self._remove = remove
         self._version = ""
 
     async def follow(self, server: Server) -> None:
@@ -57,38 +57,35 @@ class Watch(Generic[Kind]):
                 await connection.close()
 
     async def _follow(self, connection: Connection) -> None:
-        """Enter what is told until the API server ends the watch."""
+        """Enter events until the API server ends the watch."""
         if not self._version:
-            await self._list(connection)
+            listing = await connection.get(self._path)
+            for item in listing["items"]:
+                self._enter(msgspec.convert(item, self._kind), time.monotonic())
+            self._version = listing["metadata"]["resourceVersion"]
         rest = b""
         path = f"{self._path}?watch=true&allowWatchBookmarks=true&resourceVersion={self._version}"
         async for chunk in connection.stream(path, "application/json"):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                self._take(msgspec.json.decode(line, type=Event))
+                self._handle_event(msgspec.json.decode(line, type=Event))
 
-    async def _list(self, connection: Connection) -> None:
-        found = await connection.get(self._path)
-        for each in found["items"]:
-            self._seen(msgspec.convert(each, self._kind), time.monotonic())
-        self._version = found["metadata"]["resourceVersion"]
-
-    def _take(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         if event.type == "ERROR":
             raise WatchError(f"the watch on {self._path} reports {bytes(event.object).decode()}")
         self._version = msgspec.json.decode(event.object, type=Bookmark).metadata.resource_version
         if event.type == "BOOKMARK":
             return
-        found = self._objects.decode(event.object)
+        item = self._objects.decode(event.object)
         if event.type == "DELETED":
-            self._gone(found)
+            self._remove(item)
         else:
-            self._seen(found, time.monotonic())
+            self._enter(item, time.monotonic())
 
 
 def watches(ledger: Ledger) -> tuple[Watch[Node], Watch[Pod]]:
-    """Those that the ledger needs."""
+    """The watches of the ledger."""
     return (
-        Watch("/api/v1/nodes", Node, ledger.node, lambda node: ledger.node_gone(node.name)),
-        Watch("/api/v1/namespaces/default/pods", Pod, ledger.pod, lambda pod: ledger.pod_gone(pod.uid)),
+        Watch("/api/v1/nodes", Node, ledger.node, lambda node: ledger.remove_node(node.name)),
+        Watch("/api/v1/namespaces/default/pods", Pod, ledger.pod, lambda pod: ledger.remove_pod(pod.uid)),
     )

@@ -1,4 +1,4 @@
-"""A pod and a node as the API server tells of them, as far as it matters to whoever keeps the ledger."""
+"""Pods and nodes of the API server, with the fields that the ledger needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from bench.cluster.objects import Container, Offer
+from bench.cluster.api import Container, Offer
 from bench.side_by_side.placement_check import amount
 from bench.soak.pod_families import FAMILY
 
@@ -16,7 +16,7 @@ Amounts = Mapping[str, int]
 
 
 class Named(msgspec.Struct, rename="camel"):
-    """What is read of an object's metadata."""
+    """The metadata that the ledger needs."""
 
     name: str
     namespace: str = ""
@@ -27,7 +27,7 @@ class Named(msgspec.Struct, rename="camel"):
 
 
 class PodSpec(msgspec.Struct, rename="camel"):
-    """What is read of a pod's spec."""
+    """The spec that the ledger needs."""
 
     containers: list[Container] = []
     node_name: str = ""
@@ -49,7 +49,7 @@ class PodStatus(msgspec.Struct):
 
 
 class Pod(msgspec.Struct):
-    """A pod, as far as it matters here."""
+    """A pod, with the fields that the ledger needs."""
 
     metadata: Named
     spec: PodSpec
@@ -77,22 +77,31 @@ class Pod(msgspec.Struct):
 
     @property
     def waits(self) -> bool:
-        """Whether it is for a scheduler to find it a node."""
+        """True if the pod needs a node from a scheduler."""
         return not (self.node or self.is_gated or self.metadata.deletion_timestamp)
 
     @property
-    def told(self) -> str:
-        """Why it has no node, as its status says."""
-        said = (one for one in self.status.conditions if one.type == "PodScheduled" and one.status == "False")
-        return next((f"{one.reason}: {one.message}" for one in said if one.message), "")
+    def reason(self) -> str:
+        """The reason why the pod has no node, from its status."""
+        conditions = (
+            condition
+            for condition in self.status.conditions
+            if condition.type == "PodScheduled" and condition.status == "False"
+        )
+        return next((f"{condition.reason}: {condition.message}" for condition in conditions if condition.message), "")
 
     @property
     def asks(self) -> Counter[str]:
-        """What it needs, in thousandths."""
-        wants = Counter({PODS: 1000})
+        """The requests of the pod, in thousandths."""
+        amounts = Counter({PODS: 1000})
         for container in self.spec.containers:
-            wants.update({each: round(amount(many) * 1000) for each, many in container.resources.requests.items()})
-        return wants
+            amounts.update(
+                {
+                    resource: round(amount(quantity) * 1000)
+                    for resource, quantity in container.resources.requests.items()
+                }
+            )
+        return amounts
 
 
 class NodeSpec(msgspec.Struct):
@@ -100,7 +109,7 @@ class NodeSpec(msgspec.Struct):
 
 
 class Node(msgspec.Struct):
-    """A node, as far as it matters here."""
+    """A node, with the fields that the ledger needs."""
 
     metadata: Named
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
@@ -112,11 +121,11 @@ class Node(msgspec.Struct):
 
     @property
     def offers(self) -> Amounts:
-        """What it has, in thousandths."""
-        return {each: round(amount(many) * 1000) for each, many in self.status.allocatable.items()}
+        """The allocatable amounts of the node, in thousandths."""
+        return {resource: round(amount(quantity) * 1000) for resource, quantity in self.status.allocatable.items()}
 
     def admits(self, pod: Pod) -> bool:
-        """Whether ``pod`` may be there if there is room."""
+        """True if ``pod`` may be on this node when there is room."""
         labels = self.metadata.labels
         return not self.spec.unschedulable and all(
             labels.get(key) == value for key, value in pod.spec.node_selector.items()

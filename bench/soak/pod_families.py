@@ -23,12 +23,12 @@ FIRST, SECOND = "default-scheduler", "packing"
 """The profiles."""
 PRIORITIES = {HIGH: 1000, LOW: -1000}
 PER_GROUP = 3
-"""How many of the pods that stay apart belong together: fewer than the least number of nodes."""
+"""The size of a group of pods that avoid each other: less than the least number of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Pods of one kind, and how many of them there are to be."""
+    """Pods of one kind, and their planned number."""
 
     name: str
     count: int
@@ -60,8 +60,8 @@ def families(plan: Plan) -> list[Family]:
     many = round(plan.nodes * plan.pods_per_node)
     return [
         Family("plain", many * 5 // 10),
-        Family("spread", many * 2 // 10, spec=_spread),
-        Family("apart", many * 1 // 10, spec=_apart, labels=lambda number: {APART: _group(number)}),
+        Family("spread", many * 2 // 10, spec=spread_over_zones),
+        Family("apart", many * 1 // 10, spec=apart_by_host, labels=lambda number: {APART: _group(number)}),
         Family("packed", many * 1 // 10, scheduler=SECOND),
         Family("colored", many * 1 // 10, spec=lambda _: {"nodeSelector": {POOL: ORDINARY, COLOR: BLUE}}),
         Family("low", plan.crowded * 8, cpu="4", spec=lambda _: _crowding(LOW)),
@@ -75,7 +75,7 @@ def _crowding(priority: str) -> Mapping[str, Any]:
     return {"nodeSelector": {POOL: CROWDED}, "priorityClassName": priority}
 
 
-def _spread(_: int) -> Mapping[str, Any]:
+def spread_over_zones(_: int) -> Mapping[str, Any]:
     constraint = {
         "maxSkew": 5,
         "topologyKey": "topology.kubernetes.io/zone",
@@ -85,7 +85,7 @@ def _spread(_: int) -> Mapping[str, Any]:
     return {"topologySpreadConstraints": [constraint]}
 
 
-def _apart(number: int) -> Mapping[str, Any]:
+def apart_by_host(number: int) -> Mapping[str, Any]:
     term = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": {APART: _group(number)}},

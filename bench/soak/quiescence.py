@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from bench.cluster.process_stats import ProcessState
 from bench.soak.auditing import Audit
 from bench.soak.churn import Churn
 from bench.soak.ledger import Ledger, names
 from bench.soak.metrics import Truth, doubts, doubts_about_resources
-from bench.soak.pair import Pair
+from bench.soak.pair import Pair, until
 from bench.soak.plan import Plan
-from bench.soak.proc_stats import Seen
 from bench.soak.schedulers import Scheduler
-from bench.soak.wait import until
 
 AGREE_SECONDS = 60.0
-"""How long after the last change a scheduler may take to know of it and to count it, on whatever machine."""
+"""The time in which a scheduler must learn of the last change and count it, on any machine."""
 UNASKED = f"/debug/cache?compare and /metrics were not both answered after {AGREE_SECONDS:.0f} s"
 
 
 class Calm:
-    """Judges what the churn has left."""
+    """Judges the cluster and the schedulers after the churn."""
 
     def __init__(self, plan: Plan, ledger: Ledger, audit: Audit, pair: Pair) -> None:
         self.wrong: list[str] = []
@@ -28,50 +27,53 @@ class Calm:
         self._pair = pair
 
     async def settle(self, churn: Churn) -> None:
-        """Wait until every pod that fits has a node, and the others were told why not."""
+        """Wait until every pod that fits has a node, and the others have a reason in their status."""
         await churn.tidy()
         seconds = self._plan.bound_seconds
-        if not await until(self._none_is_lost, seconds):
+
+        async def none_is_lost() -> bool:
+            return not self._ledger.lost()
+
+        async def all_are_explained() -> bool:
+            return not self._ledger.unexplained()
+
+        if not await until(none_is_lost, seconds):
             self.wrong.append(f"still without a node {seconds:.0f} s later, and fit: {names(self._ledger.lost())}")
-        elif not await until(self._all_are_told, seconds):
-            self.wrong.append(f"not told {seconds:.0f} s later why they wait: {names(self._ledger.untold())}")
+        elif not await until(all_are_explained, seconds):
+            self.wrong.append(
+                f"without a reason in their status {seconds:.0f} s later: {names(self._ledger.unexplained())}"
+            )
 
     async def judge(self) -> None:
-        """Compare what each scheduler says with what the API server shows, and note what it has open."""
+        """Compare the figures of each scheduler with those of the API server, and note its open files and the like."""
         for scheduler in self._pair.both:
-            doubts_left = await self._doubts_left(scheduler)
-            self.wrong += [f"{scheduler.life.name}: {doubt}" for doubt in doubts_left]
-            if UNASKED not in doubts_left:
+            lasting = await self._lasting_doubts(scheduler)
+            self.wrong += [f"{scheduler.life.name}: {doubt}" for doubt in lasting]
+            if UNASKED not in lasting:
                 await scheduler.rest()
 
-    async def _doubts_left(self, scheduler: Scheduler) -> list[str]:
-        """What is doubtful still when there was time enough. Who cannot be asked is not thereby beyond doubt."""
-        found: list[str] = []
+    async def _lasting_doubts(self, scheduler: Scheduler) -> list[str]:
+        """The doubts that remain after AGREE_SECONDS. A scheduler that does not answer is in doubt too."""
+        result: list[str] = []
 
         async def agrees() -> bool:
-            found[:] = [UNASKED]  # what was found before holds no more, and it may be that nothing can be now
-            found[:] = await self._doubts(scheduler)
-            return not found
+            result[:] = [UNASKED]  # earlier doubts are void, and the next line may raise
+            result[:] = await self._doubts(scheduler)
+            return not result
 
         await until(agrees, AGREE_SECONDS)
-        return found
-
-    async def _none_is_lost(self) -> bool:
-        return not self._ledger.lost()
-
-    async def _all_are_told(self) -> bool:
-        return not self._ledger.untold()
+        return result
 
     async def _doubts(self, scheduler: Scheduler) -> list[str]:
-        """Where the scheduler's metrics and its cache are other than what the API server and the kernel show."""
-        differs, before = await scheduler.differences(), scheduler.seen()
-        scrape, after = await scheduler.scrape(), scheduler.seen()
+        """Differences between the scheduler's metrics and cache and the figures of the API server and the kernel."""
+        differs, before = await scheduler.differences(), scheduler.state()
+        scrape, after = await scheduler.scrape(), scheduler.state()
         resources = await scheduler.resources()
         truth = self._truth(scheduler, before, after)
-        found = doubts(scrape, truth, scheduler.last) + list(doubts_about_resources(resources, truth))
-        return found + [f"/debug/cache says {what}: {which}" for what, which in differs.items()]
+        result = doubts(scrape, truth, scheduler.last) + list(doubts_about_resources(resources, truth))
+        return result + [f"/debug/cache says {kind}: {names_of_kind}" for kind, names_of_kind in differs.items()]
 
-    def _truth(self, scheduler: Scheduler, before: Seen, after: Seen) -> Truth:
+    def _truth(self, scheduler: Scheduler, before: ProcessState, after: ProcessState) -> Truth:
         self._audit.read()
         sent = self._audit.sent(scheduler.name).since(scheduler.before)
         counts = self._ledger.counts()

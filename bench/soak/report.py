@@ -1,4 +1,4 @@
-"""What a soak showed, for people: a line for each round, a table at the end, and what was violated."""
+"""The report of a soak: a line for each round, a table at the end, and all faults."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bench.soak.rounds import Round, Soak
 OPENED = ("files", "sockets", "threads", "tasks", "series")
 
 
-def line(done: Round, plan_rounds: int) -> str:
+def line(round_: Round, plan_rounds: int) -> str:
     """One round."""
-    memory = ", ".join(f"{name} {megabytes:.0f} MB" for name, megabytes in done.memory.items())
-    missed = f", missed for {done.missed_seconds:.1f} s" if done.missed_seconds is not None else ""
-    left = f"{done.left['bound']} on nodes, {done.left['waiting']} wait, {done.left['gated']} gated"
+    memory = ", ".join(f"{name} {megabytes:.0f} MB" for name, megabytes in round_.memory.items())
+    missed = f", missed for {round_.missed_seconds:.1f} s" if round_.missed_seconds is not None else ""
+    pods = f"{round_.pods['bound']} on nodes, {round_.pods['waiting']} wait, {round_.pods['gated']} gated"
     return (
-        f"{done.number + 1}/{plan_rounds} ({done.seconds:.0f} s): {done.bound} bound, "
-        f"after {done.waits[0]:.2f} s (99 %: {done.waits[1]:.1f} s); {left}; "
-        f"{done.ended}{missed}; {done.leader} leads; {memory}"
-        + "".join(f"\n    WRONG: {fault}" for fault in done.wrong)
+        f"{round_.number + 1}/{plan_rounds} ({round_.seconds:.0f} s): {round_.bound} bound, "
+        f"after {round_.waits[0]:.2f} s (99 %: {round_.waits[1]:.1f} s); {pods}; "
+        f"{round_.ended}{missed}; {round_.leader} leads; {memory}"
+        + "".join(f"\n    WRONG: {fault}" for fault in round_.wrong)
     )
 
 
@@ -34,36 +34,27 @@ def table(soak: Soak) -> Iterator[str]:
         for life in scheduler.lives:
             yield _row(life)
     yield ""
-    yield from _counts(soak)
+    yield f"done: {', '.join(f'{count} {what}' for what, count in sorted(soak.done.items()))}"
+    bound = ", ".join(f"{count} by {sender}" for sender, count in sorted(soak.audit.bound.items()))
+    refused = ", ".join(f"{count} times {status}" for status, count in sorted(soak.audit.refused.items())) or "none"
+    yield f"bound: {bound}; bindings refused: {refused}"
+    for scheduler in soak.pair.both:
+        for text, count in scheduler.warnings.most_common(8):
+            yield f"warned {count} times by {scheduler.name}: {text}"
 
 
 def _row(life: Life) -> str:
     first, last = (life.memory[0], life.memory[-1]) if life.memory else ((life.began, 0.0), (life.began, 0.0))
     rising = "" if life.megabytes_per_hour is None else f"{life.megabytes_per_hour:+.1f}"
-    opened = " ".join(f"{_change(life, what):>7}" for what in OPENED)
+    first_and_last = [life.rests[0], life.rests[-1]] if life.rests else []
+    changes = ["→".join(str(getattr(rest, what)) for rest in first_and_last) for what in OPENED]
+    opened = " ".join(f"{change:>7}" for change in changes)
     lived = f"{last[0] - life.began:.0f} s"
     return f"{life.name:16} {lived:>8} {first[1]:9.0f} {last[1]:6.0f} {life.peak:6.0f} {rising:>8} {opened}"
 
 
-def _change(life: Life, what: str) -> str:
-    """What there was in the first calm and in the last one."""
-    counts = [getattr(rest, what) for rest in life.rests]
-    return f"{counts[0]}→{counts[-1]}" if counts else ""
-
-
-def _counts(soak: Soak) -> Iterator[str]:
-    done = ", ".join(f"{many} {what}" for what, many in sorted(soak.done.items()))
-    yield f"done: {done}"
-    bound = ", ".join(f"{many} by {who}" for who, many in sorted(soak.audit.bound.items()))
-    refused = ", ".join(f"{many} times {status}" for status, many in sorted(soak.audit.refused.items())) or "none"
-    yield f"bound: {bound}; bindings refused: {refused}"
-    for scheduler in soak.pair.both:
-        for text, many in scheduler.warnings.most_common(8):
-            yield f"warned {many} times by {scheduler.name}: {text}"
-
-
 def verdict(soak: Soak) -> list[str]:
     """Everything that was wrong, of the whole soak."""
-    found = [f"round {each.number + 1}: {fault}" for each in soak.rounds for fault in each.wrong]
+    faults = [f"round {round_.number + 1}: {fault}" for round_ in soak.rounds for fault in round_.wrong]
     lives = (life for scheduler in soak.pair.both for life in scheduler.lives)
-    return found + soak.found() + [fault for life in lives for fault in life.faults()]
+    return faults + soak.take_faults() + [fault for life in lives for fault in life.faults()]

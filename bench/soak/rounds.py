@@ -1,4 +1,4 @@
-"""The soak itself: rounds of churn, in each of them documents and a kill, and after each a calm to judge in."""
+"""The soak itself: rounds of churn with changed documents and a kill, each followed by a calm with all judgements."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
 
 LOOK_SECONDS = 2.0
-"""How often logs, the audit log and memory are looked at."""
+"""The interval between two looks at the logs, the audit log and the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round showed."""
+    """The result of one round."""
 
     number: int
     seconds: float
     bound: int
     waits: tuple[float, float]
-    """The median of how long pods were without a node, and the longest but one in a hundred."""
-    left: dict[str, int]
-    """How many pods are bound, waiting and gated at its end."""
+    """The seconds that pods were without a node: the median, and the value that 99 % do not exceed."""
+    pods: dict[str, int]
+    """The numbers of pods that are bound, waiting and gated at its end."""
     ended: str
     missed_seconds: float | None
-    """After how long another led, if the one that was ended led."""
+    """The seconds until another one led, if the leader was ended."""
     leader: str
     memory: dict[str, float]
     wrong: list[str]
@@ -53,13 +53,13 @@ class Soak:
         self.audit = audit
         self.pair = Pair(plan, cluster, audit)
         self.done: dict[str, int] = {}
-        """What the churn did how often."""
+        """The number of changes of each kind by the churn."""
         self._cluster = cluster
         self._ledger = Ledger()
         self._calm = Calm(plan, self._ledger, audit, self.pair)
 
     async def run(self, tell: Callable[[Round], None]) -> None:
-        """Go through all rounds, and tell of each. When cancelled, what was found so far can be asked for."""
+        """Run all rounds and report each to ``tell``. After a cancellation, the results so far are in ``rounds``."""
         async with self._watched() as churn:
             await churn.prepare()
             await self.pair.start()
@@ -70,22 +70,22 @@ class Soak:
                 self.done = dict(churn.done)
                 tell(self.rounds[-1])
 
-    def found(self) -> list[str]:
-        """What was found wrong since the last time, each once."""
-        kept = [self._calm.wrong, self._ledger.wrong, self.audit.wrong, self.pair.wrong]
-        kept += [each.wrong for each in self.pair.both]
-        found = list(dict.fromkeys(fault for each in kept for fault in each))
-        for each in kept:
-            each.clear()
-        return found
+    def take_faults(self) -> list[str]:
+        """Return all new faults, each once, and forget them."""
+        sources = [self._calm.wrong, self._ledger.wrong, self.audit.wrong, self.pair.wrong]
+        sources += [scheduler.wrong for scheduler in self.pair.both]
+        faults = list(dict.fromkeys(fault for source in sources for fault in source))
+        for source in sources:
+            source.clear()
+        return faults
 
     @contextlib.asynccontextmanager
     async def _watched(self) -> AsyncIterator[Churn]:
-        """While this lasts everything is looked at all the time."""
+        """Watch the cluster, the logs and the memory inside this block."""
         server = Server.of(self._cluster.kubeconfig)
         admin = credentials.load(str(self._cluster.kubeconfig))
         async with Client(admin, "soak") as client, asyncio.TaskGroup() as group:
-            endless = [group.create_task(each.follow(server)) for each in watches(self._ledger)]
+            endless = [group.create_task(watch.follow(server)) for watch in watches(self._ledger)]
             endless.append(group.create_task(self._look()))
             try:
                 yield Churn(client, self._ledger, self.plan)
@@ -100,25 +100,25 @@ class Soak:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _round(self, number: int, churn: Churn) -> Round:
-        began, bound_before = time.monotonic(), self._ledger.bound
+        start, bound_before = time.monotonic(), self._ledger.bound
         self._ledger.waits.clear()
         async with churn.going_on():
             await self.pair.change(number)
             ended, missed = await self.pair.end_one(number)
-            await asyncio.sleep(max(0.0, began + self.plan.churn_seconds - time.monotonic()))
+            await asyncio.sleep(max(0.0, start + self.plan.churn_seconds - time.monotonic()))
             await self.pair.change_back()
         await self._calm.settle(churn)
         await self._calm.judge()
         self.pair.look()
         return Round(
             number=number,
-            seconds=time.monotonic() - began,
+            seconds=time.monotonic() - start,
             bound=self._ledger.bound - bound_before,
             waits=(percentile(self._ledger.waits, 0.5), percentile(self._ledger.waits, 0.99)),
-            left=dict(self._ledger.counts()),
+            pods=dict(self._ledger.counts()),
             ended=ended,
             missed_seconds=missed,
             leader=self.pair.leader.name,
-            memory={each.life.name: each.life.memory[-1][1] for each in self.pair.both},
-            wrong=self.found(),
+            memory={scheduler.life.name: scheduler.life.memory[-1][1] for scheduler in self.pair.both},
+            wrong=self.take_faults(),
         )

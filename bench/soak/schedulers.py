@@ -1,25 +1,25 @@
-"""The two schedulers: started as a user starts them, asked over their endpoints, ended in two ways."""
+"""The schedulers of a soak: started as a user starts them, judged by their pages and logs, ended in two ways."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
-import ssl
 import sys
 import time
-import urllib.request
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
+from bench.cluster.client import read_page
+from bench.cluster.process_stats import ProcessState, process_state
 from bench.side_by_side.schedulers import environment
-from bench.soak.leak_check import Life, Rest, opened
+from bench.soak.auditing import Sent
+from bench.soak.leak_check import Life, Rest, open_files
 from bench.soak.metrics import Scrape
-from bench.soak.proc_stats import Seen, seen
-from bench.soak.sent_requests import Sent
 from devcluster import Cluster
 from devcluster.guard import Guard
 from devcluster.system.ports import free_ports
@@ -35,12 +35,12 @@ EXPECTED_ERRORS = (REFUSED,)
 
 
 class EndedError(Exception):
-    """A scheduler is not there that should be; the message has its last words."""
+    """A scheduler has ended or is not ready; the message has the end of its log."""
 
 
 @dataclass(slots=True)
 class Scheduler:
-    """One of the two, in whichever process it is now."""
+    """One of the two schedulers, with its present process."""
 
     name: str
     cluster: Cluster
@@ -50,11 +50,11 @@ class Scheduler:
     wrong: list[str] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
     before: Sent = field(default_factory=Sent)
-    """What was sent under its name when this process was started."""
+    """The requests under its name before this process was started."""
     refusals: int = 0
-    """How many documents this process had to refuse."""
+    """The number of documents that this process had to refuse."""
     last: Scrape | None = None
-    """What this process said in the last calm."""
+    """The metrics of this process in the last calm."""
     _process: Process | None = None
     _read: int = 0
 
@@ -68,7 +68,7 @@ class Scheduler:
         return self._process is not None and self._process.is_alive
 
     async def start(self, before: Sent | None = None) -> None:
-        """Start a process, ``before`` which that much was sent under its name; it has listed everything at the end.
+        """Start a process and wait until it has listed everything; ``before``: the earlier requests under its name.
 
         Raises EndedError.
         """
@@ -79,48 +79,51 @@ class Scheduler:
         now = time.monotonic()
         self.lives.append(Life(f"{self.name}-{len(self.lives) + 1}", self._process.pid, now, now))
         self.before, self.refusals, self.last = before or Sent(), 0, None
-        while not await self._is_ready():
+        while True:
+            with contextlib.suppress(OSError):  # does not listen yet, or is not ready: an HTTP error is an OSError too
+                if await self._page("/readyz") == "ok":
+                    return
             if not self.is_alive or time.monotonic() > now + START_SECONDS:
                 raise EndedError(f"{self.name} is not ready; its last words:\n{self.log.read_text()[-1500:]}")
             await asyncio.sleep(0.2)
 
     async def end(self, *, outright: bool) -> None:
-        """End the process by -9, or tell it to end and wait until it has."""
+        """End the process by SIGKILL, or by SIGTERM with a time for its end."""
         process, self._process = self._process, None
         if outright:
             await asyncio.to_thread(Guard(self.cluster.directory).stop, self.name)
         elif process:
             process.send(SIGTERM)
             if not await asyncio.to_thread(process.ended, END_SECONDS):
-                self.wrong.append(f"{self.name} did not end within {END_SECONDS:.0f} s of being told to")
+                self.wrong.append(f"{self.name} did not end within {END_SECONDS:.0f} s of SIGTERM")
                 await asyncio.to_thread(Guard(self.cluster.directory).stop, self.name)
 
     async def scrape(self) -> Scrape:
-        """What its metrics say. Raises OSError."""
+        """Its metrics. Raises OSError."""
         return Scrape(await self._page("/metrics"))
 
     async def resources(self) -> Scrape:
-        """What it says that pods ask for. Raises OSError."""
+        """Its metrics about the requests of pods. Raises OSError."""
         return Scrape(await self._page("/metrics/resources"))
 
-    def seen(self) -> Seen:
-        """Its process, as the kernel knows it. Raises OSError."""
-        return seen(self.life.pid)
+    def state(self) -> ProcessState:
+        """Its process, as the kernel reports it. Raises OSError."""
+        return process_state(self.life.pid)
 
     async def configz(self) -> dict[str, Any]:
-        """What it says that it goes by. Raises OSError."""
-        said: dict[str, Any] = json.loads(await self._page("/configz"))
-        return said
+        """Its page about the document in force. Raises OSError."""
+        answer: dict[str, Any] = json.loads(await self._page("/configz"))
+        return answer
 
     async def differences(self) -> dict[str, list[str]]:
-        """Where its cache is other than the API server. Raises OSError."""
-        said: dict[str, list[str]] = json.loads(await self._page("/debug/cache?compare"))
-        return {what: which for what, which in said.items() if which}
+        """The differences between its cache and the API server. Raises OSError."""
+        answer: dict[str, list[str]] = json.loads(await self._page("/debug/cache?compare"))
+        return {what: which for what, which in answer.items() if which}
 
     async def rest(self) -> None:
-        """Note what the process says, and has open, while nothing happens. Raises OSError."""
+        """Note the metrics and the open files of the process while nothing happens. Raises OSError."""
         scrape = self.last = await self.scrape()
-        files, sockets = opened(self.life.pid)
+        files, sockets = open_files(self.life.pid)
         self.life.rests.append(
             Rest(
                 time.monotonic(),
@@ -133,7 +136,7 @@ class Scheduler:
         )
 
     def check(self) -> None:
-        """Read what is new in its log, and see that it still lives."""
+        """Judge the new lines of its log, and check that it still lives."""
         with self.log.open("rb") as file:
             file.seek(self._read)
             new = file.read()
@@ -146,14 +149,14 @@ class Scheduler:
             self._process = None
 
     def _judge(self, line: str) -> None:
-        said = LINE.fullmatch(line)
-        if said is None:
+        match = LINE.fullmatch(line)
+        if match is None:
             if line.startswith("Traceback"):
                 self.wrong.append(f"{self.life.name} has a traceback in its log")
-        elif said["level"] == "WARNING":
-            self.warnings[re.sub(r"\d+", "#", said["text"])[:80]] += 1
-        elif said["level"] in ("ERROR", "CRITICAL") and not said["text"].startswith(EXPECTED_ERRORS):
-            self.wrong.append(f"{self.life.name} logs: {said['text'][:300]}")
+        elif match["level"] == "WARNING":
+            self.warnings[re.sub(r"\d+", "#", match["text"])[:80]] += 1
+        elif match["level"] in ("ERROR", "CRITICAL") and not match["text"].startswith(EXPECTED_ERRORS):
+            self.wrong.append(f"{self.life.name} logs: {match['text'][:300]}")
 
     @property
     def log(self) -> Path:
@@ -163,19 +166,6 @@ class Scheduler:
     def kubeconfig(self) -> Path:
         return self.cluster.directory / f"{self.name}.kubeconfig"
 
-    async def _is_ready(self) -> bool:
-        try:
-            return await self._page("/readyz") == "ok"
-        except OSError:  # not there yet, or not ready: its error is one too
-            return False
-
     async def _page(self, path: str) -> str:
-        return await asyncio.to_thread(self._fetch, path)
-
-    def _fetch(self, path: str) -> str:
-        trusting = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
-        asked = urllib.request.Request(
-            f"https://127.0.0.1:{self.port}{path}", headers={"Authorization": f"Bearer {self.cluster.token}"}
-        )
-        with urllib.request.urlopen(asked, timeout=PAGE_SECONDS, context=trusting) as answer:  # noqa: S310 - loopback
-            return str(answer.read().decode())
+        address = f"https://127.0.0.1:{self.port}{path}"
+        return await asyncio.to_thread(read_page, address, PAGE_SECONDS, self.cluster.token)

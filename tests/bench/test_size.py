@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.cluster.api import nodes
-from bench.cluster.prefilled_nodes import AGENTS, APPS, IMAGES_TOLD, residents, statuses, with_images
-from bench.size import POD_TEMPLATE, Longest, Size, lines, parsed, template
+from bench.cluster.prefilled_nodes import AGENTS, APPS, IMAGES_REPORTED, residents, statuses, with_images
+from bench.size import POD_TEMPLATE, Longest, Size, lines, parse_options, template
 from bench.workloads import NODE_TEMPLATE
 from scheduler_runtime.state.objects import Pod, decode_pod
 
@@ -54,13 +54,13 @@ def volumes() -> Iterator[dict[str, Any]]:
 def test_nodes_have_images_of_which_neighbours_have_most() -> None:
     made = with_images(nodes(template(NODE_TEMPLATE), 2, None))
     one, other = ({image["names"][0] for image in json.loads(body)["status"]["images"]} for _, body in made)
-    assert len(one) == len(other) == IMAGES_TOLD
-    assert IMAGES_TOLD / 2 < len(one & other) < IMAGES_TOLD
+    assert len(one) == len(other) == IMAGES_REPORTED
+    assert IMAGES_REPORTED / 2 < len(one & other) < IMAGES_REPORTED
 
 
 def test_the_most_memory_of_all_starts_and_the_middle_of_their_times_are_said() -> None:
     sizes = [Size("berth", seconds, memory) for seconds, memory in ((1.0, 90), (9.0, 200), (2.0, 80))]
-    said = list(lines(parsed(["--nodes", "7"]), sizes, Longest((48.4, 0), (3, 2))))
+    said = list(lines(parse_options(["--nodes", "7"]), sizes, Longest((48.4, 0), (3, 2))))
     assert said[0].startswith("7 nodes, 30000 pods")
     assert said[1].split() == ["berth", "peak", "200", "MB", "first", "bind", "after", "2.0", "s"]
     assert said[2].endswith("while starting: 48 ms (of the collector: under 10 ms)")

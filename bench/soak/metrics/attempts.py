@@ -1,4 +1,4 @@
-"""Attempts to place pods, the extension points they went through, and what they cost."""
+"""Attempts to place pods, their extension points, and preemptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ended(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def decided(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """Each attempt was decided about. A binding that is called off because its pod went ends none."""
+    """Each attempt had a decision. A binding whose pod was deleted meanwhile ends no attempt."""
     attempts = scrape.sum(ENDED)
     unanswered = scrape.sum("rest_client_requests_total", code="<error>")
     most = attempts + truth.refused + unanswered
@@ -42,8 +42,8 @@ def bound(scrape: Scrape, truth: Truth) -> Iterator[str]:
         ("pod_scheduling_sli_duration_seconds_count", {}),
         ("pod_scheduling_attempts_count", {}),
     ):
-        said = scrape.sum(f"scheduler_{name}", **labels)
-        yield from between(name, said, truth.bound_by_it, truth.bound_by_it + truth.bound_perhaps)
+        counted = scrape.sum(f"scheduler_{name}", **labels)
+        yield from between(name, counted, truth.bound_by_it, truth.bound_by_it + truth.bound_perhaps)
     needed = "scheduler_pod_scheduling_attempts"
     count, decisions = scrape.sum(f"{needed}_count"), scrape.sum(DECIDED)
     yield from between("pod_scheduling_attempts_sum", scrape.sum(f"{needed}_sum"), count, max(count, decisions))
@@ -58,7 +58,7 @@ def flushed(scrape: Scrape, _: Truth) -> Iterator[str]:
 
 
 def points(scrape: Scrape, _: Truth) -> Iterator[str]:
-    """Each pod goes through the points once in an attempt, as far as it gets, and is let in before."""
+    """Each pod passes the points once in an attempt, as far as it gets, and PreEnqueue before."""
     runs = scrape.by(POINTS, "extension_point")
     decisions, failed = scrape.sum(DECIDED), scrape.sum(ENDED, result="error")
     yield from between("runs of PreFilter", runs["PreFilter",], max(0, decisions - failed), decisions)
@@ -67,18 +67,46 @@ def points(scrape: Scrape, _: Truth) -> Iterator[str]:
     came = scrape.sum("scheduler_queue_incoming_pods_total", event="UnschedulablePodAdd")
     yield from between("runs of PreEnqueue", runs["PreEnqueue",], came)
     for point, status, result in (("Bind", {"status": "Success"}, "scheduled"), ("PostFilter", {}, "unschedulable")):
-        said = scrape.by(POINTS, "profile", extension_point=point, **status)
-        yield from alike(f"runs of {point}", said, scrape.by(ENDED, "profile", result=result))
+        counted = scrape.by(POINTS, "profile", extension_point=point, **status)
+        yield from alike(f"runs of {point}", counted, scrape.by(ENDED, "profile", result=result))
 
 
 def plugins(scrape: Scrape, _: Truth) -> Iterator[str]:
-    """One plugin is asked once at a point before the choice, and measured only if it was asked."""
+    """A plugin runs once at each point before the choice, and is measured only when it runs."""
     of = ("plugin", "extension_point")
-    asked = scrape.by("scheduler_plugin_evaluation_total", *of)
+    evaluations = scrape.by("scheduler_plugin_evaluation_total", *of)
     runs = scrape.by(POINTS, "extension_point")
     for (plugin, point), many in scrape.by("scheduler_plugin_execution_duration_seconds_count", *of).items():
         what = f"plugin_execution_duration_seconds_count of {plugin} at {point}"
         if point in ("PreFilter", "PreScore"):
-            yield from between(what, many, 0, min(runs[point,], asked[plugin, point]))
+            yield from between(what, many, 0, min(runs[point,], evaluations[plugin, point]))
         elif point in ("Filter", "Score"):
-            yield from between(what, many, 0, asked[plugin, point])
+            yield from between(what, many, 0, evaluations[plugin, point])
+
+
+VICTIMS = "scheduler_preemption_victims"
+MOST_VICTIMS = 3
+"""A preempting pod of a soak requests as much as three of its possible victims."""
+
+
+def attempted(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """Each pod that fits nowhere makes one attempt to preempt."""
+    runs = scrape.sum(POINTS, extension_point="PostFilter")
+    yield from exactly("preemption_attempts_total", scrape.sum("scheduler_preemption_attempts_total"), runs)
+
+
+def victims(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Each successful attempt has one to MOST_VICTIMS victims; and every deleted pod was a victim."""
+    successes = scrape.sum(POINTS, extension_point="PostFilter", status="Success")
+    count, total = scrape.sum(f"{VICTIMS}_count"), scrape.sum(f"{VICTIMS}_sum")
+    yield from exactly("preemption_victims_count", count, successes)
+    yield from between("preemption_victims_sum", total, max(count, truth.evicted), MOST_VICTIMS * count)
+
+
+def carried_out(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Each preemption that was carried out is measured, and has victims."""
+    name = "preemption_goroutines_duration_seconds_count"
+    ended = scrape.by("scheduler_preemption_goroutines_execution_total", "result")
+    yield from alike(name, scrape.by(f"scheduler_{name}", "result"), ended)
+    many, most = sum(ended.values()), scrape.sum(f"{VICTIMS}_count")
+    yield from between("preemption_goroutines_execution_total", many, bool(truth.evicted), most)

@@ -1,18 +1,20 @@
-"""How each family of metrics is judged."""
+"""The rules for each family of metrics, and for /metrics/resources."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
-from bench.soak.metrics import attempts, generic, preemptions, process, queue, requests
-from bench.soak.metrics.expected import Truth
+from bench.soak.metrics import attempts, generic, process, queue
+from bench.soak.metrics.expected import Truth, exactly
+from bench.soak.metrics.generic import ROUNDED
 from bench.soak.metrics.scrape import Scrape
 
 Law = Callable[[Scrape, Truth], Iterator[str]]
 
 
 def nothing_more(_scrape: Scrape, _truth: Truth) -> Iterator[str]:
-    """Nobody else knows it: only what holds for every metric holds for it."""
+    """No rule: no other source has this figure, so only the rules for all metrics apply."""
     yield from ()
 
 
@@ -34,15 +36,15 @@ FAMILIES: Mapping[str, Law] = {
     "scheduler_framework_extension_point_duration_seconds": attempts.points,
     "scheduler_plugin_execution_duration_seconds": attempts.plugins,
     "scheduler_plugin_evaluation_total": attempts.plugins,
-    "scheduler_preemption_attempts_total": preemptions.attempted,
-    "scheduler_preemption_victims": preemptions.victims,
-    "scheduler_preemption_goroutines_execution_total": preemptions.carried_out,
-    "scheduler_preemption_goroutines_duration_seconds": preemptions.carried_out,
-    "rest_client_requests_total": requests.answered,
-    "rest_client_request_duration_seconds": requests.measured,
-    "rest_client_rate_limiter_duration_seconds": requests.measured,
-    "rest_client_request_size_bytes": requests.measured,
-    "rest_client_response_size_bytes": requests.measured,
+    "scheduler_preemption_attempts_total": attempts.attempted,
+    "scheduler_preemption_victims": attempts.victims,
+    "scheduler_preemption_goroutines_execution_total": attempts.carried_out,
+    "scheduler_preemption_goroutines_duration_seconds": attempts.carried_out,
+    "rest_client_requests_total": process.answered_requests,
+    "rest_client_request_duration_seconds": process.measured_requests,
+    "rest_client_rate_limiter_duration_seconds": process.measured_requests,
+    "rest_client_request_size_bytes": process.measured_requests,
+    "rest_client_response_size_bytes": process.measured_requests,
     "process_cpu_seconds_total": process.processor,
     "process_resident_memory_bytes": process.memory,
     "process_virtual_memory_bytes": process.memory,
@@ -56,19 +58,31 @@ FAMILIES: Mapping[str, Law] = {
     "berth_document_not_followed": process.documents,
     "berth_document_refusals_total": process.documents,
 }
-"""All that a scheduler has. Who adds one has to say here how it is known to be true."""
+"""All families of a scheduler. A new one needs its rule here."""
 
 
 def doubts(scrape: Scrape, truth: Truth, before: Scrape | None = None) -> list[str]:
-    """Where the metrics of a process cannot be true; ``before`` is what the same process said in an earlier calm."""
-    found = [f"nobody judges {name}" for name in sorted(_families(scrape) - FAMILIES.keys())]
-    found += generic.possible(scrape)
-    found += generic.spread_well(scrape, truth)
-    found += generic.risen(scrape, before) if before else ()
+    """The metrics of a process that cannot be true; ``before``: the same process in an earlier calm."""
+    families = {scrape.family(name) for name, _ in scrape.numbers}
+    result = [f"nobody judges {name}" for name in sorted(families - FAMILIES.keys())]
+    result += generic.impossible_values(scrape)
+    result += generic.bad_histograms(scrape, truth)
+    result += generic.decreased_counters(scrape, before) if before else ()
     for law in dict.fromkeys(FAMILIES.values()):
-        found += law(scrape, truth)
-    return found
+        result += law(scrape, truth)
+    return result
 
 
-def _families(scrape: Scrape) -> set[str]:
-    return {scrape.family(name) for name, _ in scrape.numbers}
+REQUESTS = "kube_pod_resource_request"
+
+
+def doubts_about_resources(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Wrong requests on /metrics/resources. Only the leader reports any; no pod of a soak has a limit."""
+    reported = scrape.by(REQUESTS, "node", "resource")
+    asks = truth.asks if truth.leads else {}
+    for key in sorted({*reported, *asks}):
+        node, resource = key
+        if not math.isclose(reported[key], asks.get(key, 0), rel_tol=ROUNDED):
+            yield from exactly(f"{REQUESTS} of {resource} on {node or 'no node'}", reported[key], asks.get(key, 0))
+    for name in sorted({scrape.family(name) for name, _ in scrape.numbers} - {REQUESTS}):
+        yield f"{name} is on /metrics/resources, and nobody judges it"

@@ -1,4 +1,4 @@
-"""What holds for every number of every process."""
+"""Rules for every number of every process."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bench.soak.metrics.expected import Truth
-from bench.soak.metrics.scrape import Scrape, Spread, written
+from bench.soak.metrics.scrape import Scrape, Spread, series_text
 
 ROUNDED = 1e-6
-"""How much a sum may be off by adding up."""
+"""The allowed error of a sum, from adding up."""
 
 
-def possible(scrape: Scrape) -> Iterator[str]:
-    """Doubt what no metric may say."""
+def impossible_values(scrape: Scrape) -> Iterator[str]:
+    """Values and labels that no metric may have."""
     for (name, labels), number in scrape.numbers.items():
         if not math.isfinite(number) or number < 0:
-            yield f"{written(name, labels)} is {number:g}"
+            yield f"{series_text(name, labels)} is {number:g}"
     for name in sorted(scrape.unbounded):
         yield f"{name} has a label that names pods or nodes"
 
 
-def spread_well(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """Doubt histograms whose parts do not go together, and times longer than the process lives."""
+def bad_histograms(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Histograms whose parts contradict each other, and times longer than the process lives."""
     for spread in scrape.spreads():
         counts = [count for _, count in spread.buckets]
         if spread.count is None or spread.sum is None or not counts or not math.isinf(spread.buckets[-1][0]):
@@ -38,7 +38,7 @@ def spread_well(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def _sum_is_possible(spread: Spread, total: float, longest: float) -> Iterator[str]:
-    """Each of what is counted lies between the bounds of its bucket."""
+    """A sum that is impossible: each counted value lies between the bounds of its bucket."""
     least = most = lower = before = 0.0
     for upper, upto in spread.buckets:
         many, before = upto - before, upto
@@ -50,9 +50,9 @@ def _sum_is_possible(spread: Spread, total: float, longest: float) -> Iterator[s
         yield f"{spread.name} adds up to {total:g}, and by its buckets to {least:g} to {most:g}"
 
 
-def risen(scrape: Scrape, before: Scrape) -> Iterator[str]:
-    """Doubt what only grows and has become less since ``before``, in the same process."""
+def decreased_counters(scrape: Scrape, before: Scrape) -> Iterator[str]:
+    """Counters and histograms that have decreased since ``before``, in the same process."""
     for (name, labels), number in before.numbers.items():
         now = scrape.numbers.get((name, labels), 0.0)
         if before.kinds.get(before.family(name)) in ("counter", "histogram") and now < number:
-            yield f"{written(name, labels)} was {number:g} before and is {now:g}"
+            yield f"{series_text(name, labels)} was {number:g} before and is {now:g}"

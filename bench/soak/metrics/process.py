@@ -1,4 +1,4 @@
-"""What a process says of itself, compared with what the kernel knows; and what it says that it goes by."""
+"""A process's figures about itself, compared with the kernel's; its documents, and its requests to the API server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bench.soak.metrics.scrape import Scrape
 
 CPU_SLACK_SECONDS = 0.1
 SIZE_SLACK = 0.1
-"""How much larger or smaller the process may have been just before and after."""
+"""The allowed difference between the process now and just before or after."""
 FILES_SLACK = 16
-"""Connections come and go; being asked is one."""
+"""Connections come and go; reading the metrics is one."""
 THREADS_SLACK = 4
 START_SECONDS = 60.0
-"""How long it may take until a process can look at the clock."""
+"""The time from the start of a process until it can read the clock."""
 
 
 def processor(scrape: Scrape, truth: Truth) -> Iterator[str]:
@@ -34,7 +34,7 @@ def memory(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def started(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """It was started when the kernel says so, or saw a clock a little later."""
+    """The process was started at the kernel's time of its start, or read the clock a little later."""
     name = "process_start_time_seconds"
     yield from between(name, scrape.sum(name), truth.after.started_at - 1, truth.after.started_at + START_SECONDS)
 
@@ -69,3 +69,37 @@ def documents(scrape: Scrape, truth: Truth) -> Iterator[str]:
         yield from exactly(f"berth_document_not_followed for {why}", state, 0)
     name = "berth_document_refusals_total"
     yield from exactly(name, scrape.sum(name), truth.refusals)
+
+
+ANSWERED = "rest_client_requests_total"
+DURATIONS = "rest_client_request_duration_seconds_count"
+MEASURED = (
+    "rest_client_rate_limiter_duration_seconds_count",
+    "rest_client_request_size_bytes_count",
+    "rest_client_response_size_bytes_count",
+)
+UNANSWERED = "<error>"
+READ = "GET"
+
+
+def answered_requests(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Writing requests were answered as in the audit log. The server may answer a request that the client gave up."""
+    counts = scrape.by(ANSWERED, "method", "code")
+    for method, code in sorted({*counts, *truth.answers}):
+        if method != READ and code != UNANSWERED:
+            most = truth.answers.get((method, code), 0)
+            least = max(0, most - counts[method, UNANSWERED])
+            yield from between(f"{ANSWERED} of {method} {code}", counts[method, code], least, most)
+    yield from between(f"{ANSWERED} of {READ} 200", counts[READ, "200"], 1)
+
+
+def measured_requests(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """Each answer is measured once, in time and in size; those to watches are not."""
+    answers = scrape.by(ANSWERED, "method")
+    without = scrape.by(ANSWERED, "method", code=UNANSWERED)
+    durations = scrape.by(DURATIONS, "verb")
+    for verb in sorted({*answers, *durations}):
+        count, most = durations[verb], answers[verb] - without[verb]
+        yield from between(f"{DURATIONS} of {verb[0]}", count, 0 if verb == (READ,) else most, most)
+        for name in MEASURED:
+            yield from exactly(f"{name} of {verb[0]}", scrape.sum(name, verb=verb[0]), count)

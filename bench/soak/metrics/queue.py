@@ -1,4 +1,4 @@
-"""Nodes and pods on them, pods that wait, and who leads."""
+"""The rules for nodes and their pods, waiting pods, and the leader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GATES = "SchedulingGates"
 
 
 def cache(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """The cache holds what the API server has."""
+    """The cache holds the nodes and pods of the API server."""
     sizes = scrape.by("scheduler_cache_size", "type")
     yield from exactly("cache_size of nodes", sizes["nodes",], truth.nodes)
     yield from exactly("cache_size of pods", sizes["pods",], truth.bound)
@@ -20,7 +20,7 @@ def cache(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def leader(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """Who leads says so, and nobody else."""
+    """The leader, and no other, reports to be the leader."""
     yield from exactly("leader_election_master_status", scrape.sum("leader_election_master_status"), truth.leads)
 
 
@@ -35,7 +35,7 @@ def pending(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def rejected(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """The leader knows of each waiting pod who rejected it; a standby of the gated ones, and of those it let in."""
+    """The leader has a rejecting plugin for each waiting pod; a standby for gated pods, and for those it let in."""
     plugins = scrape.by("scheduler_unschedulable_pods", "plugin")
     gated = plugins.pop((GATES,), 0)
     for (plugin,), many in plugins.items():
@@ -48,7 +48,7 @@ def rejected(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def in_flight(scrape: Scrape, _: Truth) -> Iterator[str]:
-    """No pod is being decided about, and nothing is kept for one."""
+    """No pod is in a decision, and no event is stored for one."""
     yield from exactly("inflight_events", scrape.sum("scheduler_inflight_events"), 0)
 
 
@@ -58,7 +58,7 @@ def background(scrape: Scrape, _: Truth) -> Iterator[str]:
 
 
 def incoming(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """Every pod that waits, or that was bound, came once; and every attempt was made at one that became active."""
+    """Every pod that waits, or was bound, came once; and every attempt was for a pod that became active."""
     name = "scheduler_queue_incoming_pods_total"
     came = scrape.sum(name, event="UnschedulablePodAdd")
     yield from between(f"{name[10:]} that were new", came, truth.bound_by_it + truth.waiting + truth.gated)

@@ -1,4 +1,4 @@
-"""Prometheus's text format, as it is read."""
+"""A reader of Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 UNBOUNDED = re.compile(r"soak-[a-z]+-\d+|kwok-\d+|[0-9a-f]{8}-[0-9a-f]{4}-")
 """Values of labels that would make the metrics grow with the cluster: names of pods and nodes, and uids."""
 PARTS = re.compile(r"_(?:bucket|sum|count)$")
-"""How the samples of a histogram are called besides."""
+"""The suffixes of a histogram's samples."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -23,13 +23,13 @@ class Spread:
 
     name: str
     buckets: list[tuple[float, float]] = field(default_factory=list)
-    """How many are at most each bound, as they are written."""
+    """The cumulative count up to each bound, in the order of the page."""
     sum: float | None = None
     count: float | None = None
 
 
 class Scrape:
-    """What a page of metrics said once."""
+    """One reading of a page of metrics."""
 
     def __init__(self, text: str) -> None:
         self.numbers: dict[tuple[str, Labels], float] = {}
@@ -49,28 +49,28 @@ class Scrape:
 
     def by(self, metric: str, /, *groups: str, **labels: str) -> defaultdict[tuple[str, ...], float]:
         """The sums of the samples called ``metric`` with these labels, by the values of the labels in ``groups``."""
-        wanted = set(labels.items())
-        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        for (name, has), number in self.numbers.items():
-            if name == metric and wanted <= set(has):
-                values = dict(has)
-                found[tuple(values.get(each, "") for each in groups)] += number
-        return found
+        required = set(labels.items())
+        sums: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for (name, all_labels), number in self.numbers.items():
+            if name == metric and required <= set(all_labels):
+                values = dict(all_labels)
+                sums[tuple(values.get(group, "") for group in groups)] += number
+        return sums
 
     def family(self, name: str) -> str:
-        """What the sample called ``name`` belongs to."""
+        """The family of the sample called ``name``."""
         whole = PARTS.sub("", name)
         return whole if self.kinds.get(whole) == "histogram" else name
 
     def spreads(self) -> Iterator[Spread]:
         """Every series of the histograms."""
-        found: dict[tuple[str, Labels], Spread] = {}
+        spreads: dict[tuple[str, Labels], Spread] = {}
         for (name, labels), number in self.numbers.items():
             family = self.family(name)
             if self.kinds.get(family) != "histogram":
                 continue
             of = tuple(label for label in labels if label[0] != "le")
-            spread = found.setdefault((family, of), Spread(written(family, of)))
+            spread = spreads.setdefault((family, of), Spread(series_text(family, of)))
             match name.removeprefix(family):
                 case "_bucket":
                     spread.buckets.append((float(dict(labels)["le"]), number))
@@ -78,11 +78,11 @@ class Scrape:
                     spread.sum = number
                 case "_count":
                     spread.count = number
-        yield from found.values()
+        yield from spreads.values()
 
     @property
     def series(self) -> int:
-        """How many there are, a histogram's buckets not counted."""
+        """The number of series, without the buckets of histograms."""
         return sum(not any(label == "le" for label, _ in labels) for _, labels in self.numbers)
 
     @property
@@ -93,7 +93,7 @@ class Scrape:
         }
 
 
-def written(name: str, labels: Labels) -> str:
-    """A series as people write it."""
+def series_text(name: str, labels: Labels) -> str:
+    """A series as text: ``name{label="value"}``."""
     inside = ",".join(f'{label}="{value}"' for label, value in labels)
     return f"{name}{{{inside}}}" if inside else name

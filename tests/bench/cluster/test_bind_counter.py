@@ -11,10 +11,9 @@ import time
 
 import pytest
 
-from bench.cluster.bind_counter import ADDED, Bound, Frames
+from bench.cluster.bind_counter import ADDED, Bound, Frames, rates, sample
 from bench.cluster.client import Server
 from bench.cluster.process_stats import Cpu, cpu_seconds, peak_megabytes
-from bench.side_by_side.throughput import rates, sample
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_the_cpu_of_another_process_counts_its_threads_that_have_ended() -> None
 
 
 async def test_samples_are_taken_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.side_by_side.throughput.INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr("bench.cluster.bind_counter.INTERVAL_SECONDS", 0.01)
     taken: list[tuple[float, int]] = []
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):

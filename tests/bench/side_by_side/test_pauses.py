@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.side_by_side import pauses
-from bench.side_by_side.pauses import Collections, Pause, Pauses, beating
+from bench.side_by_side.pauses import Collections, Pause, Pauses, with_heartbeat
 
 LONG = 0.05
 
@@ -31,9 +31,9 @@ async def test_work_that_lets_nothing_else_happen_is_a_pause() -> None:
         await asyncio.sleep(0.02)
         return 3
 
-    assert await beating(scheduler, found)() == 3
+    assert await with_heartbeat(scheduler, found)() == 3
     longest, _ = found.longest()
-    assert longest >= LONG - pauses.BEAT_SECONDS
+    assert longest >= LONG - pauses.HEARTBEAT_SECONDS
 
 
 async def test_being_kept_from_the_processor_by_others_is_none() -> None:
@@ -45,7 +45,7 @@ async def test_being_kept_from_the_processor_by_others_is_none() -> None:
         await asyncio.sleep(0.02)
         return 0
 
-    await beating(scheduler, found)()
+    await with_heartbeat(scheduler, found)()
     assert found.loop == []
 
 
@@ -53,9 +53,9 @@ async def test_being_kept_from_the_processor_by_others_is_none() -> None:
 def heard() -> Iterator[Pauses]:
     found = Pauses()
     collections = Collections(found)
-    gc.callbacks.append(collections.happened)
+    gc.callbacks.append(collections.observe)
     yield found
-    gc.callbacks.remove(collections.happened)
+    gc.callbacks.remove(collections.observe)
 
 
 def test_what_the_collector_takes_is_written_down(heard: Pauses, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.side_by_side.__main__ import PAGE, measured, order
+from bench.side_by_side.__main__ import PAGE, measure, order
 from bench.side_by_side.report import BEGIN, END, faults, tables, write_into
 from bench.side_by_side.run import Run
 from bench.side_by_side.schedulers import CONTENDERS, Contender
-from bench.side_by_side.summary import Summary, summed_up
+from bench.side_by_side.summary import Summary, summarize
 from bench.workloads import Workload, load
 
 
@@ -38,7 +38,7 @@ def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, .
 
 
 def summary(runs: Sequence[Run]) -> Summary:
-    return summed_up(runs, "1.36", "2026-01-02")
+    return summarize(runs, "1.36", "2026-01-02")
 
 
 def cells(text: str, beginning: str) -> list[list[str]]:
@@ -67,7 +67,7 @@ def test_a_run_that_fails_is_told_of_and_the_others_go_on(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("bench.side_by_side.__main__.run", some)
     turns = [(repetition, load()[0], CONTENDERS["berth"]) for repetition in (1, 2)]
-    measurements, unfinished = measured(turns, "1.36", tmp_path / "runs.json")
+    measurements, unfinished = measure(turns, "1.36", tmp_path / "runs.json")
     assert measurements
     assert [run.repetition for run in measurements.runs] == [2]
     assert unfinished == ["SchedulingBasic/100Nodes, berth, run 1: did not end: 3 of 150 pods; it ended"]
@@ -105,8 +105,8 @@ def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> N
     assert [run["seconds"] for run in written["runs"]] == [run.seconds for run in runs]
 
 
-def test_without_a_run_nothing_is_summed_up(tmp_path: Path) -> None:
-    assert measured([], "1.36", tmp_path / "runs.json") == (None, [])
+def test_without_a_run_nothing_is_summarize(tmp_path: Path) -> None:
+    assert measure([], "1.36", tmp_path / "runs.json") == (None, [])
 
 
 def test_a_row_has_the_median_and_the_extremes() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from bench.cluster.process_stats import ProcessState
 from bench.soak.metrics import Truth
-from bench.soak.proc_stats import Seen
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.metrics.exposition import Labels
 
-SEEN = Seen(
+SEEN = ProcessState(
     cpu_seconds=2.0,
     resident_bytes=100e6,
     virtual_bytes=900e6,

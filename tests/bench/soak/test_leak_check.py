@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.soak.leak_check import JUDGED_SECONDS, WARM_UP_SECONDS, Life, Rest, opened, resident_megabytes, slope
+from bench.soak.leak_check import JUDGED_SECONDS, WARM_UP_SECONDS, Life, Rest, open_files, resident_megabytes, slope
 
 
 def life(megabytes_a_minute: float, minutes: float, noise: float = 0.0) -> Life:
@@ -57,9 +57,9 @@ def test_connections_that_are_kept_for_later_are_no_leak() -> None:
 
 
 def test_sockets_are_told_from_files(tmp_path: Path) -> None:
-    files, sockets = opened(os.getpid())
+    files, sockets = open_files(os.getpid())
     with socket.socket(), (tmp_path / "file").open("w"):
-        assert opened(os.getpid()) == (files + 1, sockets + 1)
+        assert open_files(os.getpid()) == (files + 1, sockets + 1)
 
 
 def test_the_slope_is_that_of_the_line_through_all_samples() -> None:

@@ -46,7 +46,7 @@ def test_a_node_that_is_just_full_is_in_order() -> None:
 
 def test_a_node_with_too_much_on_it_is_wrong_even_if_only_for_a_moment() -> None:
     found = ledger(node("n"), pod("a", "n", cpu="4"), pod("b", "n", cpu="1m"))
-    found.pod_gone("uid-a")
+    found.remove_pod("uid-a")
     assert found.wrong == ["n has 4 cpu and pods that ask for 4.001: a, b"]
 
 
@@ -56,7 +56,7 @@ def test_a_node_that_comes_back_to_more_pods_than_it_can_hold_is_wrong() -> None
 
 def test_room_that_was_freed_can_be_used_again() -> None:
     found = ledger(node("n"), pod("a", "n", cpu="4"))
-    found.pod_gone("uid-a")
+    found.remove_pod("uid-a")
     found.pod(pod("b", "n", cpu="4"), 3)
     assert found.wrong == []
 
@@ -99,7 +99,7 @@ def test_a_pod_is_lost_when_it_waits_although_it_fits(waiting: Pod, is_lost: boo
 
 def test_a_pod_that_waits_is_to_be_told_why() -> None:
     found = ledger(pod("a"), pod("b", told="0/1 nodes are available"), pod("c", "n"))
-    assert [pod.name for pod in found.untold()] == ["a"]
+    assert [pod.name for pod in found.unexplained()] == ["a"]
 
 
 def test_how_long_a_pod_waits_counts_from_the_opening_of_its_gate() -> None:
@@ -111,7 +111,7 @@ def test_how_long_a_pod_waits_counts_from_the_opening_of_its_gate() -> None:
 
 def test_pods_on_a_node_that_is_gone_are_orphans_and_still_count_when_it_is_back() -> None:
     found = ledger(node("n"), pod("a", "n", cpu="4"))
-    found.node_gone("n")
+    found.remove_node("n")
     assert [orphan.name for orphan in found.orphans()] == ["a"]
     found.node(node("n"), 5)
     found.pod(pod("b"), 6)

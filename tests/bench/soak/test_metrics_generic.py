@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.soak.metrics import Scrape
-from bench.soak.metrics.generic import possible, risen, spread_well
+from bench.soak.metrics.generic import bad_histograms, decreased_counters, impossible_values
 from tests.bench.soak.page import TRUTH
 
 SPREAD = """\
@@ -21,20 +21,20 @@ h_seconds_count{of="x"} 4
 @pytest.mark.parametrize("number", ["NaN", "-1", "+Inf"])
 def test_a_number_that_is_none_or_below_zero_is_told(number: str) -> None:
     said = f"{float(number):g}"
-    assert list(possible(Scrape(f'g{{a="b"}} {number}\n'))) == [f'g{{a="b"}} is {said}']
+    assert list(impossible_values(Scrape(f'g{{a="b"}} {number}\n'))) == [f'g{{a="b"}} is {said}']
 
 
 @pytest.mark.parametrize("value", ["soak-plain-17", "kwok-3", "0b3f2a10-8f1c-4d7e-9c55-6b1f3f0b2a11"])
 def test_labels_that_name_pods_or_nodes_are_told(value: str) -> None:
-    assert list(possible(Scrape(f'some_total{{of="{value}"}} 1\n'))) == [
+    assert list(impossible_values(Scrape(f'some_total{{of="{value}"}} 1\n'))) == [
         "some_total has a label that names pods or nodes"
     ]
 
 
 def test_a_histogram_whose_parts_go_together_is_believed() -> None:
-    assert list(spread_well(Scrape(SPREAD), TRUTH)) == []
+    assert list(bad_histograms(Scrape(SPREAD), TRUTH)) == []
     empty = SPREAD.replace("} 2", "} 0").replace("} 3", "} 0").replace("} 4", "} 0").replace("12.5", "0")
-    assert list(spread_well(Scrape(empty), TRUTH)) == []
+    assert list(bad_histograms(Scrape(empty), TRUTH)) == []
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_histogram_whose_parts_go_together_is_believed() -> None:
     ],
 )
 def test_a_histogram_whose_parts_do_not_go_together_is_told(before: str, now: str, words: str) -> None:
-    assert list(spread_well(Scrape(SPREAD.replace(before, now)), TRUTH)) == [f'h_seconds{{of="x"}} {words}']
+    assert list(bad_histograms(Scrape(SPREAD.replace(before, now)), TRUTH)) == [f'h_seconds{{of="x"}} {words}']
 
 
 def test_nothing_can_add_up_to_something() -> None:
     text = '# TYPE h histogram\nh_bucket{le="+Inf"} 0\nh_sum 0.5\nh_count 0\n'
-    assert list(spread_well(Scrape(text), TRUTH)) == ["h adds up to 0.5, and by its buckets to 0 to 0"]
+    assert list(bad_histograms(Scrape(text), TRUTH)) == ["h adds up to 0.5, and by its buckets to 0 to 0"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_nothing_can_add_up_to_something() -> None:
     ],
 )
 def test_what_only_grows_does_not_fall(before: str, now: str, doubted: list[str]) -> None:
-    assert list(risen(Scrape(now), Scrape(before))) == doubted
+    assert list(decreased_counters(Scrape(now), Scrape(before))) == doubted
 
 
 def test_a_histogram_counts_as_its_sum_and_its_count() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bench.soak.documents import Documents, hash_of
-from bench.soak.metrics.preemptions import MOST_VICTIMS
+from bench.soak.documents import Documents, document_hash
+from bench.soak.metrics.attempts import MOST_VICTIMS
 from bench.soak.plan import Plan
 from bench.soak.pod_families import families
 from scheduler_runtime import config
@@ -42,7 +42,7 @@ def test_good_documents_are_followed_and_bad_ones_are_refused(number: int, tmp_p
 
 def test_what_a_document_is_called_is_what_a_scheduler_calls_it(tmp_path: Path) -> None:
     usual = Documents(tmp_path / "document.json", PLAN).usual
-    assert hash_of(usual) == DocumentText(usual).hash
+    assert document_hash(usual) == DocumentText(usual).hash
 
 
 def test_a_document_is_in_its_file_as_a_whole(tmp_path: Path) -> None:

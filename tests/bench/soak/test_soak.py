@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.soak.__main__ import soaked
-from bench.soak.cluster_setup import SCHEDULERS, stage
+from bench.soak.__main__ import run_soak
+from bench.soak.cluster_setup import SCHEDULERS, soak_cluster
 from bench.soak.plan import Plan
 from bench.soak.report import table, verdict
 
@@ -24,8 +24,8 @@ SMOKE = Plan(nodes=100, minutes=0.5, round_seconds=15, lease_seconds=12, per_sec
 
 @pytest.mark.nightly(reason="churn and kills are tested in tests/integration/scheduler/faults, in a third of the time")
 def test_under_churn_and_kills_every_pod_is_bound_once_and_every_number_is_true() -> None:
-    with stage(SMOKE) as (cluster, audit):
-        soak = asyncio.run(soaked(SMOKE, cluster, audit))
+    with soak_cluster(SMOKE) as (cluster, audit):
+        soak = asyncio.run(run_soak(SMOKE, cluster, audit))
     told = "\n".join(table(soak))
     assert verdict(soak) == [], told
     assert [one.ended.split(" was ")[1] for one in soak.rounds] == ["killed", "told to end"]

@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from bench.soak.proc_stats import seen
+from bench.cluster.process_stats import process_state
 from scheduler_runtime.scheduling.metrics.process_metrics import process_metrics
 
 
 def test_a_process_is_seen_as_it_sees_itself() -> None:
     itself = {metric.name: number for metric in process_metrics() for _, _, number in metric.samples()}
-    found = seen(os.getpid())
+    found = process_state(os.getpid())
     assert found.cpu_seconds == pytest.approx(itself["process_cpu_seconds_total"], abs=0.1)
     assert found.resident_bytes == pytest.approx(itself["process_resident_memory_bytes"], rel=0.1)
     assert found.virtual_bytes == pytest.approx(itself["process_virtual_memory_bytes"], rel=0.1)
@@ -28,4 +28,4 @@ def test_a_process_is_seen_as_it_sees_itself() -> None:
 
 def test_a_process_that_has_ended_is_not_seen() -> None:
     with pytest.raises((FileNotFoundError, ProcessLookupError)):
-        seen(2**22 + 1)
+        process_state(2**22 + 1)
