@@ -43,18 +43,8 @@ class Commands(click.Group):
         return command
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, is_requested: bool) -> None:
-    if is_requested:
-        from importlib.metadata import version
-
-        click.echo(f"berth {version('berth-operator')}")
-        ctx.exit()
-
-
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version."
-)
+@click.version_option(package_name="berth-operator", message="berth %(version)s", help="Print the version.")
 @click.option("--debug", is_flag=True, help="Show where an internal error happened (also: BERTH_DEBUG=1).")
 @click.pass_obj
 def group(console: Console, debug: bool) -> None:

@@ -8,7 +8,6 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,16 @@ def sort_objects(sources: Iterable[Source], lenient_files: frozenset[str] = froz
     """Sort ``sources`` by kind. In ``lenient_files``, objects of other groups are ignored instead of refused."""
     by_kind: dict[str, list[Source]] = {"SchedulerProfile": [], "PluginConfig": [], "KubeSchedulerConfiguration": []}
     refusals: list[Refusal] = []
-    for source in chain.from_iterable(map(_list_items, sources)):
+    objects: list[Source] = []
+    for source in sources:
+        # A List, as kubectl prints one, is its items.
+        is_list = isinstance(source.value, dict) and str(source.value.get("kind")).endswith("List")
+        items = source.value.get("items") if is_list else None
+        if isinstance(items, list):
+            objects.extend(replace(source.below(f"items[{index}]"), value=item) for index, item in enumerate(items))
+        else:
+            objects.append(source)
+    for source in objects:
         problems = list(_object_problems(source))
         if not problems:
             by_kind[source.value["kind"]].append(source)
@@ -162,17 +170,6 @@ def sort_objects(sources: Iterable[Source], lenient_files: frozenset[str] = froz
     profiles, plugin_configs, documents = map(tuple, by_kind.values())
     refusals.extend((*_duplicates(profiles, lenient_files), *_duplicates(plugin_configs, lenient_files)))
     return InputObjects(profiles, plugin_configs, documents, tuple(refusals))
-
-
-def _list_items(source: Source) -> Iterator[Source]:
-    """Yield the items of a list, such as kubectl prints; anything else is yielded as it is."""
-    value = source.value
-    items = value.get("items") if isinstance(value, dict) and str(value.get("kind")).endswith("List") else None
-    if not isinstance(items, list):
-        yield source
-        return
-    for index, item in enumerate(items):
-        yield replace(source.below(f"items[{index}]"), value=item)
 
 
 def _duplicates(sources: Iterable[Source], lenient_files: frozenset[str]) -> Iterator[Refusal]:

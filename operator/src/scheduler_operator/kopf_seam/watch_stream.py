@@ -80,25 +80,21 @@ class EventStream:
             raise
 
     def _check_line(self, line: bytes) -> bytes:
-        """Return the line, or the one that makes kopf list again if it is no event."""
-        self._watch.end_reason = _problem(line)
-        return EXPIRED_LINE if self._watch.end_reason else line
-
-
-def _problem(line: bytes) -> str:
-    """Return what is wrong with a line; empty when it is an event."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        event = None
-    match event:
-        case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}}:
-            return ""
-        case {"type": "BOOKMARK", "object": {"metadata": dict()}}:
-            return ""
-        case {"type": "ERROR", "object": {"code": 410}} | {"kind": "Status", "code": 410}:
-            return EXPIRED
-        case {"type": "ERROR", "object": {"code": code, **status}}:
-            return f"{code} {status.get('reason', '')}: {status.get('message', '')}"
-        case _:
-            return f"the API server sent what is no event: {line[:80]!r}"
+        """Return the line if it is an event; else note why not, and return the line that makes kopf list again."""
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        self._watch.end_reason = ""
+        match event:
+            case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}}:
+                return line
+            case {"type": "BOOKMARK", "object": {"metadata": dict()}}:
+                return line
+            case {"type": "ERROR", "object": {"code": 410}} | {"kind": "Status", "code": 410}:
+                self._watch.end_reason = EXPIRED
+            case {"type": "ERROR", "object": {"code": code, **status}}:
+                self._watch.end_reason = f"{code} {status.get('reason', '')}: {status.get('message', '')}"
+            case _:
+                self._watch.end_reason = f"the API server sent what is no event: {line[:80]!r}"
+        return EXPIRED_LINE

@@ -229,7 +229,16 @@ def _profile_spec(name: str, first: str, draft: ProfileDraft, process: ProcessDr
             for pointer, value in process.overrides.items()
             if value not in (None, "", _DOCUMENT_DEFAULTS.get(pointer))
         ]
-        spec["scheduler"] = _scheduler_spec(process.scheduler)
+        scheduler: Object = {}
+        for key in _SCHEDULER_FIELDS:
+            value, default = process.scheduler.get(key), DEFAULTS.get(key)
+            if isinstance(value, dict) and isinstance(default, dict):
+                # A duration of zero is one that is not set, for which kube-scheduler takes its default.
+                unset = _UNSET_DURATIONS
+                value = {field: inner for field, inner in value.items() if inner not in (default[field], *unset)}
+            if value not in (None, {}, [], default):
+                scheduler[key] = value
+        spec["scheduler"] = scheduler
     else:
         spec["joins"] = first
     # A zero is a value, such as percentageOfNodesToScore: 0; False and empty values are the defaults.
@@ -238,19 +247,6 @@ def _profile_spec(name: str, first: str, draft: ProfileDraft, process: ProcessDr
         for key, value in spec.items()
         if value or (value == 0 and not isinstance(value, bool))
     }
-
-
-def _scheduler_spec(values: Object) -> Object:
-    """Return the fields of ``spec.scheduler`` that differ from their defaults."""
-    spec: Object = {}
-    for key in _SCHEDULER_FIELDS:
-        value, default = values.get(key), DEFAULTS.get(key)
-        if isinstance(value, dict) and isinstance(default, dict):
-            # A duration of zero is one that is not set, for which kube-scheduler takes its default.
-            value = {field: inner for field, inner in value.items() if inner not in (default[field], *_UNSET_DURATIONS)}
-        if value not in (None, {}, [], default):
-            spec[key] = value
-    return spec
 
 
 def _reference(profile: str, plugin: str) -> str:

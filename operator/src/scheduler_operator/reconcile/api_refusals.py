@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
 from scheduler_operator.cluster.api import ApiError
-from scheduler_operator.desired.permissions import PolicyRule
-from scheduler_operator.render import Problems
+from scheduler_operator.desired.permissions import PolicyRule, uncovered_rules
+from scheduler_operator.render import Problems, Rendered
 from scheduler_runtime.config import Problem
 
 _ESCALATION = "is attempting to grant RBAC permissions not currently held:"
@@ -39,18 +39,34 @@ def refusal_problems(error: ApiError) -> Problems | None:
     return None
 
 
+def permission_problems(rendered: Rendered, granted: Sequence[PolicyRule], allows_sources: bool) -> Problems | None:
+    """Return the problem of plugins that the installation does not permit; None when it permits all of them.
+
+    ``granted`` are the rules that the operator may pass on: its own powers, over roles and Deployments, are not among
+    them. ``allows_sources`` is True if schedulers may run plugin code from ConfigMaps.
+    """
+    plugins = [name for name, rules in rendered.declared_by.items() if uncovered_rules(rules, granted)]
+    if plugins:
+        return ungranted_problems(uncovered_rules(rendered.declared, granted), plugins)
+    if allows_sources or rendered.engine != "Python" or not rendered.sources:
+        return None
+    message = (
+        f"the code in ConfigMap {', '.join(rendered.sources)} is not run; have the chart installed with "
+        "pluginSources.enabled=true, or put the plugin into the scheduler's image"
+    )
+    return Problems("NotLoaded", (Problem("spec.plugins", message),))
+
+
 def ungranted_problems(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
     """Return the problem of ``plugins`` that declare rules which no ClusterRole lets the operator pass on."""
-    # The format is that of the API server's own refusals (pkg/registry/rbac/validation, CompactString).
+    # The format is that of the API server's own refusals (CompactString in pkg/apis/rbac/v1/evaluation_helpers.go).
     fields = {"APIGroups": "apiGroups", "Resources": "resources", "ResourceNames": "resourceNames", "Verbs": "verbs"}
     texts = [
         ", ".join(f"{name}:{json.dumps(rule[field])}" for name, field in fields.items() if field in rule)
         for rule in rules
     ]
-    listing = " ".join(f"{{{text}}}" for text in texts)
-    needs = (
-        f"what PluginConfigs declare of {', '.join(sorted(plugins))} needs rights that nobody has granted to plugins"
-    )
+    names, listing = ", ".join(sorted(plugins)), " ".join(f"{{{text}}}" for text in texts)
+    needs = f"what PluginConfigs declare of {names} needs rights that nobody has granted to plugins"
     return _permission(f"{needs}: {listing}; {_GRANT}")
 
 

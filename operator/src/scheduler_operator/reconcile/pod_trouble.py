@@ -7,7 +7,7 @@ the container, a scheduler into a condition.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 _IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
@@ -28,9 +28,32 @@ class PodTrouble:
     reason: str
     message: str
     is_lasting: bool
-    """Whether the pod cannot run until somebody changes something."""
+    """True if the pod cannot run until somebody changes something."""
     others: int = 0
     """The number of other pods that do not run either."""
+
+    @classmethod
+    def of_pod(cls, pod: Mapping[str, Any]) -> Self | None:
+        """Return the trouble that a pod reports; None when it reports none."""
+        name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
+        status = pod.get("status", {})
+        for container in status.get("containerStatuses", ()):
+            if container.get("ready"):
+                continue
+            waiting = container.get("state", {}).get("waiting", {})
+            reason, message = waiting.get("reason", ""), waiting.get("message", "")
+            if reason == _CRASH_LOOP or _is_crashing(container):
+                last = container.get("lastState", {}).get("terminated", {})
+                end = f"it ended with exit code {last.get('exitCode', 'unknown')}"
+                words = " ".join(str(last.get("message") or last.get("reason") or "").split())
+                texts = (message, f"{end}: {words}" if words else end)
+                return cls(name, _CRASH_LOOP, "; ".join(filter(None, texts)), is_lasting=True)
+            if reason and message:
+                return cls(name, reason, message, is_lasting=reason in _IMAGE_REASONS)
+        for condition in status.get("conditions", ()):
+            if (condition["type"], condition["status"]) == ("PodScheduled", "False") and condition.get("message"):
+                return cls(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
+        return None
 
     def __str__(self) -> str:
         more = f" ({self.others} more wait)" if self.others else ""
@@ -49,35 +72,13 @@ def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] 
     if not current:
         return None
     newest = _template(max(current, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))))
-    troubles = [trouble for pod in current if _template(pod) == newest and (trouble := _pod_trouble(pod))]
+    troubles = [trouble for pod in current if _template(pod) == newest and (trouble := PodTrouble.of_pod(pod))]
     troubles.sort(key=lambda trouble: (not trouble.is_lasting, trouble.pod))
     return replace(troubles[0], others=len(troubles) - 1) if troubles else None
 
 
 def _template(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"].get("labels", {}).get("pod-template-hash", ""))
-
-
-def _pod_trouble(pod: Mapping[str, Any]) -> PodTrouble | None:
-    name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
-    status = pod.get("status", {})
-    for container in status.get("containerStatuses", ()):
-        if container.get("ready"):
-            continue
-        waiting = container.get("state", {}).get("waiting", {})
-        reason, message = waiting.get("reason", ""), waiting.get("message", "")
-        if reason == _CRASH_LOOP or _is_crashing(container):
-            last = container.get("lastState", {}).get("terminated", {})
-            end = f"it ended with exit code {last.get('exitCode', 'unknown')}"
-            words = " ".join(str(last.get("message") or last.get("reason") or "").split())
-            texts = (message, f"{end}: {words}" if words else end)
-            return PodTrouble(name, _CRASH_LOOP, "; ".join(filter(None, texts)), is_lasting=True)
-        if reason and message:
-            return PodTrouble(name, reason, message, is_lasting=reason in _IMAGE_REASONS)
-    for condition in status.get("conditions", ()):
-        if (condition["type"], condition["status"]) == ("PodScheduled", "False") and condition.get("message"):
-            return PodTrouble(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
-    return None
 
 
 def _is_crashing(container: Mapping[str, Any]) -> bool:

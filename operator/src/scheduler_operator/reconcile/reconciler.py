@@ -19,7 +19,7 @@ from typing import NamedTuple
 from scheduler_operator import render
 from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.cluster.objects import Cluster, Identity, NameConflictError, Object
-from scheduler_operator.desired import desired_objects, permissions
+from scheduler_operator.desired import desired_objects
 from scheduler_operator.desired.release import Release
 from scheduler_operator.reconcile import api_refusals, status
 from scheduler_operator.reconcile.events import ProfileEvents
@@ -191,7 +191,8 @@ async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: R
     """Apply the objects of a process and report its state; return whether it is settled."""
     name = generated_name(profile.name)
     try:
-        problems = await _permission_problems(rendered, operator)
+        granted = await operator.cluster.plugin_permissions() if rendered.declared else []
+        problems = api_refusals.permission_problems(rendered, granted, operator.release.allows_sources)
         if problems is None:
             # The joiners' own processes end before this one serves their pods: two schedulers for one name could
             # both fill a node.
@@ -217,23 +218,6 @@ async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: R
             raise
     await _reject(profile, joiners, problems, operator)
     return False
-
-
-async def _permission_problems(rendered: Rendered, operator: Operator) -> Problems | None:
-    """Return the problem of plugins that the installation does not permit: their rules, or code in ConfigMaps."""
-    if rendered.declared:
-        # The operator's own powers, over roles and Deployments, are not among those that it may pass on.
-        granted = await operator.cluster.plugin_permissions()
-        plugins = [name for name, rules in rendered.declared_by.items() if permissions.uncovered_rules(rules, granted)]
-        if plugins:
-            return api_refusals.ungranted_problems(permissions.uncovered_rules(rendered.declared, granted), plugins)
-    if operator.release.allows_sources or rendered.engine != "Python" or not rendered.sources:
-        return None
-    message = (
-        f"the code in ConfigMap {', '.join(rendered.sources)} is not run; have the chart installed with "
-        "pluginSources.enabled=true, or put the plugin into the scheduler's image"
-    )
-    return Problems("NotLoaded", (Problem("spec.plugins", message),))
 
 
 async def _read_state(profile: UserObject, applied: Mapping[Identity, Object], operator: Operator) -> SchedulerState:

@@ -11,7 +11,6 @@ from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
-    from scheduler_operator.migrate import Imported
     from scheduler_runtime.config import Source
 
 _NUMBERED = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
@@ -38,6 +37,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
       berth import policy.cfg --name legacy
       kubectl get deployment,configmap -n sched -o yaml | berth import -
     """
+    from scheduler_operator.cli import formatting
     from scheduler_operator.cli.reading import describe_value, read_files
     from scheduler_operator.migrate import import_documents
     from scheduler_runtime.config import Problems
@@ -58,7 +58,19 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
     if isinstance(outcome, Problems):
         raise RefusedError(*(_refusal_at_source(problem, reading.sources) for problem in outcome))
     remarks = tuple(str(_refusal_at_source(remark, reading.sources)) for remark in outcome.remarks)
-    return Answer(_format(outcome, form), remarks, Status.FINDINGS if remarks else Status.FINE)
+    if form == "yaml":
+        text = formatting.format_values(outcome.objects, form)
+    else:
+        values = [
+            {
+                "path": remark.path,
+                "message": remark.message,
+                **({"places": list(remark.places)} if remark.places else {}),
+            }
+            for remark in outcome.remarks
+        ]
+        text = formatting.format_value({"objects": list(outcome.objects), "remarks": values}, form)
+    return Answer(text, remarks, Status.FINDINGS if remarks else Status.FINE)
 
 
 def _refusal_at_source(remark: Any, sources: Sequence["Source"]) -> Refusal:
@@ -69,19 +81,3 @@ def _refusal_at_source(remark: Any, sources: Sequence["Source"]) -> Refusal:
     source = sources[int(match[1])] if match and len(sources) > 1 else sources[0]
     path = match[2] if match and len(sources) > 1 else remark.path
     return Refusal(source.name, remark.message, path, source.line(path))
-
-
-def _format(outcome: "Imported", form: str) -> str:
-    from scheduler_operator.cli import formatting
-
-    if form == "yaml":
-        return formatting.format_values(outcome.objects, form)
-    remarks = [
-        {
-            "path": remark.path,
-            "message": remark.message,
-            **({"places": list(remark.places)} if remark.places else {}),
-        }
-        for remark in outcome.remarks
-    ]
-    return formatting.format_value({"objects": list(outcome.objects), "remarks": remarks}, form)

@@ -1,7 +1,7 @@
 """``berth plugins``: the plugins of the catalog and the installed ones."""
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,7 +113,12 @@ def _format_page(facts: "PluginFacts") -> str:
     sections.append("".join(map(_format_argument, facts.arguments)) or "It takes no arguments.\n")
     if facts.hooks:
         lines = [f"hooks        {', '.join(facts.hooks)}"]
-        lines += [f"permission   {_format_rule(rule)}" for rule in facts.rules]
+        for rule in facts.rules:
+            groups, names = rule["apiGroups"], ", ".join(rule.get("resourceNames", ()))
+            resources = [f"{name}.{group}" if group else name for group in groups for name in rule["resources"]]
+            where = f" in {rule['namespace']}" if "namespace" in rule else ""
+            targets = f"{', '.join(resources)}{f' {names}' if names else ''}{where}"
+            lines.append(f"permission   {', '.join(rule['verbs'])} {targets}")
         lines += [f"event        {kind}: {', '.join(actions)}" for kind, actions in facts.events]
         sections.append("In berth's own scheduler:\n" + "".join(f"  {line}\n" for line in lines))
     else:
@@ -141,15 +146,6 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
     return value
-
-
-def _format_rule(rule: Mapping[str, Any]) -> str:
-    resources = ", ".join(
-        f"{resource}.{group}" if group else resource for group in rule["apiGroups"] for resource in rule["resources"]
-    )
-    names = f" {', '.join(rule['resourceNames'])}" if "resourceNames" in rule else ""
-    where = f" in {rule['namespace']}" if "namespace" in rule else ""
-    return f"{', '.join(rule['verbs'])} {resources}{names}{where}"
 
 
 def _to_value(facts: "PluginFacts") -> dict[str, Any]:
