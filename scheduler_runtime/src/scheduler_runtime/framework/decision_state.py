@@ -56,11 +56,26 @@ class Diagnosis:
         self.restriction_reason = ""
         """The reason of the nodes that a Restrict of ``pre_filter`` took out of play."""
 
-    def reject_pod(self, plugins: Iterable[str], reason: str, *, resolvable: bool) -> None:
-        """Note that no node comes into question, for one reason."""
-        self.plugins.update(plugins)
+    def reject_pod(self, plugin: str, reason: str, *, resolvable: bool) -> None:
+        """Note that by ``plugin`` no node comes into question. That is for good if eviction would not help."""
+        self.plugins.add(plugin)
         self.rejection = reason
         self.unresolvable = np.full(self.size, not resolvable)
+        if not resolvable:
+            self.ended_by = frozenset([plugin])
+
+    def restrict(self, plugins: Iterable[str], allowed: Mask) -> None:
+        """Note that by ``plugins`` only the ``allowed`` rows come into question."""
+        self.plugins.update(plugins)
+        excluded = self.size - int(np.count_nonzero(allowed))
+        if excluded:
+            self.restriction_reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
+            self.reasons[self.restriction_reason] += excluded
+            self.add_unresolvable(~allowed)
+
+    def add_unresolvable(self, rows: Mask) -> None:
+        """Note that evicting pods from ``rows`` would not help."""
+        self.unresolvable = self.unresolvable | rows
 
     def reject_rows(self, hook: Hook, rows: Mask, reject: Reject) -> None:
         """Note why the plugin of ``hook`` rejects ``rows``, which were in play. Raises PluginError."""
@@ -70,7 +85,7 @@ class Diagnosis:
             self.reasons[reject.reason] += count
             self._note_plugin(hook.plugin, reject)
             if reject.resolvable is not True:
-                self.unresolvable = self.unresolvable | (rows & ~np.asarray(reject.resolvable))
+                self.add_unresolvable(rows & ~np.asarray(reject.resolvable))
 
     def reject_row(self, plugin: str, row: int, rejects: Iterable[Reject]) -> None:
         """Note why ``plugin`` rejects one row."""

@@ -7,7 +7,7 @@ Rejecting rows puts another mask in its place. So a plugin, a sample or a cache 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,13 +48,12 @@ def run_pre_filter_plugins(
                 skipped.add(plugin)
             case Reject() as reject:
                 is_resolvable = reject.resolvable is True
-                diagnosis.reject_pod([plugin], reject.reason, resolvable=is_resolvable)
+                diagnosis.reject_pod(plugin, reject.reason, resolvable=is_resolvable)
                 if reject.pending:
                     diagnosis.pending_plugins.add(plugin)
                 nodes.feasible = np.zeros(diagnosis.size, np.bool_)
                 if not is_resolvable:
                     # As upstream, UnschedulableAndUnresolvable ends it, and Unschedulable lets the others run.
-                    diagnosis.ended_by = frozenset([plugin])
                     return
             # Each restriction alone may leave nodes while all together leave none: that ends it, too.
             case Restrict(state, node_names):
@@ -69,29 +68,19 @@ def run_pre_filter_plugins(
                     first, *others = sorted(restrictions)
                     several = f"plugin(s) [{' '.join((first, *others))}] simultaneously"
                     reason = f"node(s) didn't satisfy {several if others else f'plugin {first}'}"
-                    diagnosis.reject_pod(restrictions, reason, resolvable=False)
+                    diagnosis.plugins.update(restrictions)
+                    diagnosis.reject_pod(plugin, reason, resolvable=False)
                     nodes.feasible = np.zeros(diagnosis.size, np.bool_)
-                    diagnosis.ended_by = frozenset([plugin])
                     return
             case state:
                 states[plugin] = state
     if restrictions and not diagnosis.rejection:
-        _restrict_nodes(restrictions, nodes, diagnosis)
-
-
-def _restrict_nodes(restrictions: Mapping[str, frozenset[str]], nodes: NodeTable, diagnosis: Diagnosis) -> None:
-    """Leave in play the nodes that every restriction names, and note the reason against the others."""
-    allowed = np.zeros(diagnosis.size, np.bool_)
-    for name in frozenset.intersection(*restrictions.values()):
-        row = nodes.row(name)
-        if row is not None:
-            allowed[row] = True
-    excluded = diagnosis.size - int(np.count_nonzero(allowed))
-    diagnosis.plugins.update(restrictions)
-    if excluded:
-        diagnosis.restriction_reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restrictions))}]"
-        diagnosis.reasons[diagnosis.restriction_reason] += excluded
-        diagnosis.unresolvable = diagnosis.unresolvable | ~allowed
+        allowed = np.zeros(diagnosis.size, np.bool_)
+        for name in frozenset.intersection(*restrictions.values()):
+            row = nodes.row(name)
+            if row is not None:
+                allowed[row] = True
+        diagnosis.restrict(restrictions, allowed)
         nodes.feasible = nodes.feasible & allowed
 
 

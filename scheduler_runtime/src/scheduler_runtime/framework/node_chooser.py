@@ -304,7 +304,7 @@ class NodeChooser:
             return FilterQuestion(_feasible_names(nodes), is_sample=self._sampler is not None)
         _note_rejections(answer, nodes, diagnosis, feasible & in_question & ~allowed)
         # Nobody knows whether extenders would allow the new nodes, so that no pod is evicted from them.
-        diagnosis.unresolvable = diagnosis.unresolvable | is_new
+        diagnosis.add_unresolvable(is_new)
         nodes.feasible = allowed
         return None
 
