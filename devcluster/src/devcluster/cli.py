@@ -53,7 +53,7 @@ def main() -> None:
 
 @main.command()
 @kubernetes_option
-@click.option("--fake-nodes", metavar="N", default=0, help="Nodes played by kwok.")
+@click.option("--fake-nodes", metavar="N", default=0, help="Number of fake nodes, simulated by kwok.")
 @click.option(
     "--node",
     type=click.Choice(["process", "none"]),
@@ -67,11 +67,11 @@ def main() -> None:
     metavar="IMAGE=COMMAND",
     multiple=True,
     callback=parse_images,
-    help="What the process node runs for an image, such as berth:dev=.venv/bin/python. May be repeated.",
+    help="Command that the process node runs for an image, such as berth:dev=.venv/bin/python. Repeatable.",
 )
 @click.option("--name", default="default", show_default=True, help="Name of the cluster.")
 @click.option("--kind", is_flag=True, help="A kind cluster, whose nodes run containers.")
-@click.option("--nodes", metavar="N", default=1, show_default=True, help="Nodes of a kind cluster.")
+@click.option("--nodes", metavar="N", default=1, show_default=True, help="Number of nodes of a kind cluster.")
 def up(**options: Any) -> None:
     """Start a cluster that runs until 'devcluster down'."""
     cluster = lifecycle.up(Spec(**options), progress=progress_on(sys.stderr))
@@ -82,7 +82,7 @@ def up(**options: Any) -> None:
 
 
 name_argument = click.argument("argument", metavar="[NAME]", default="")
-name_option = click.option("--name", default="", help="The same as NAME, as of 'devcluster up'.")
+name_option = click.option("--name", default="", help="The same as the argument NAME.")
 
 
 @main.command()
@@ -117,7 +117,7 @@ def status() -> None:
 @name_argument
 @name_option
 def env(argument: str, name: str) -> None:
-    """Print what makes this shell use a cluster: eval "$(devcluster env)"."""
+    """Print the environment for this shell to use a cluster: eval "$(devcluster env)"."""
     for variable, value in lifecycle.find(_cluster_name(argument, name)).variables().items():
         print(f"export {variable}={shlex.quote(value)}")
 
@@ -126,7 +126,7 @@ def env(argument: str, name: str) -> None:
 @kubernetes_option
 @click.argument("names", metavar="[BINARY]...", nargs=-1)
 def build(kubernetes: str, names: tuple[str, ...]) -> None:
-    """Build binaries, by default those of a control plane, and keep them."""
+    """Build binaries, by default those of a control plane, and store them in the cache."""
     for path in binaries(*(names or CONTROL_PLANE), kubernetes=kubernetes, progress=progress_on(sys.stderr)).values():
         print(path)
 
@@ -135,7 +135,7 @@ def build(kubernetes: str, names: tuple[str, ...]) -> None:
 @kubernetes_option
 @click.argument("name", metavar="[BINARY]", default="")
 def print_path(kubernetes: str, name: str) -> None:
-    """Print the path of a binary, or the directory of Kubernetes' own, building it if need be."""
+    """Print the path of a binary, or the directory of Kubernetes' binaries, and build it if necessary."""
     binary = name or "kubectl"
     path = binaries(binary, kubernetes=kubernetes, progress=progress_on(sys.stderr))[binary]
     print(path if name else path.parent)

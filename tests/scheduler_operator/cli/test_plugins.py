@@ -59,7 +59,7 @@ def test_one_plugin_is_told_whole() -> None:
     page = berth("plugins", "NodeResourcesFit").stdout
     assert "1.36        weight 1  preFilter, filter, preScore, score, placementScore" in page
     assert "type: LeastAllocated | MostAllocated | RequestedToCapacityRatio" in page
-    assert "Emptier nodes, fuller ones, or by a function of how full they would be." in page
+    assert "Emptier nodes, fuller ones, or a function of their utilization." in page
     assert "hooks        pre_filter, filter" in page
     assert "event        Node: Add, UpdateNodeAllocatable" in page
 
@@ -142,7 +142,7 @@ def test_one_that_is_offered_under_a_name_of_kubernetes_is_listed_with_what_to_d
     assert "Cannot be used: taken_caps:X of taken-caps 1.0 offers it, but Kubernetes has a plugin of that name" in (
         berth("plugins").stdout
     )
-    assert berth("plugins", "NodeName").stdout.startswith("NodeName\nKeeps a pod to the node")
+    assert berth("plugins", "NodeName").stdout.startswith("NodeName\nRejects all nodes except the one")
 
 
 HEAD = """

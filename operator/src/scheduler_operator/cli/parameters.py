@@ -105,11 +105,11 @@ def target_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
     gates = click.option(
         "--feature-gates", type=GatesParameter(), default={}, metavar="GATES",
-        help="Such as A=true,B=false; the others have their defaults.",
+        help="For example A=true,B=false; the others have their defaults.",
     )  # fmt: skip
     version = click.option(
         "--kubernetes", type=KubernetesParameter(), default=DEFAULT_KUBERNETES, show_default=True, metavar="VERSION",
-        help="The version to follow, where a profile names none.",
+        help="The Kubernetes version, unless a profile sets one.",
     )  # fmt: skip
     return version(gates(with_target))
 
@@ -118,8 +118,8 @@ def engine(command: Command) -> Command:
     """Add the option for the engine that runs KubeSchedulerConfigurations: they do not name one."""
     return click.option(
         "--engine", type=click.Choice(["KubeScheduler", "Python"]), default="KubeScheduler", metavar="ENGINE",
-        help="What is to run KubeSchedulerConfigurations: KubeScheduler (default), or Python, Berth's own scheduler. "
-        "A profile says it itself.",
+        help="The scheduler for KubeSchedulerConfigurations: KubeScheduler (default), or Python, Berth's own. "
+        "A profile sets its own.",
     )(command)  # fmt: skip
 
 

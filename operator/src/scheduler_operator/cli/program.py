@@ -48,18 +48,18 @@ class Commands(click.Group):
 @click.option("--debug", is_flag=True, help="Show where an internal error happened (also: BERTH_DEBUG=1).")
 @click.pass_obj
 def group(console: Console, debug: bool) -> None:
-    """Schedulers for Kubernetes, as objects.
+    """Check, render and compare configurations of schedulers for Kubernetes.
 
-    FILE is YAML or JSON and may hold several documents; - is standard input. It holds SchedulerProfiles with the
-    PluginConfigs that they refer to, or KubeSchedulerConfigurations as they stand. No cluster is needed.
+    FILE is YAML or JSON and may contain several documents; - is standard input. It contains SchedulerProfiles with
+    the PluginConfigs that they refer to, or KubeSchedulerConfigurations. No cluster is needed.
 
     \b
     Exit codes
-      0   fine
+      0   success
       1   there are findings, differences or remarks
-      2   the input was refused; each line says where and why
+      2   the input was refused; each line has the place and the reason
       70  an internal error: always a bug of berth
-      74  the answer could not be written
+      74  the result could not be written
     """
     console.debug = console.debug or debug
 

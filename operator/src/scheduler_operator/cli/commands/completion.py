@@ -11,10 +11,10 @@ from scheduler_operator.cli.answers import Answer
 def command(context: click.Context, shell: str | None) -> Answer:
     """Print the script that completes berth in SHELL.
 
-    'kubectl berth' is completed by kubectl itself, once kubectl's own completion is set up.
+    kubectl's own completion, once it is set up, completes 'kubectl berth' too.
 
     \b
-    To have it in every shell
+    To enable it in every shell
       bash  echo 'eval "$(berth completion bash)"' >> ~/.bashrc
       zsh   echo 'eval "$(berth completion zsh)"' >> ~/.zshrc
       fish  berth completion fish > ~/.config/fish/completions/berth.fish

@@ -7,7 +7,7 @@ from scheduler_operator.cli.answers import Answer
 
 @click.command("crds", short_help="Print the CustomResourceDefinitions.")
 def command() -> Answer:
-    """Print the CustomResourceDefinitions of SchedulerProfile and PluginConfig, as this version needs them.
+    """Print the CustomResourceDefinitions of SchedulerProfile and PluginConfig of this version.
 
     \b
     Example

@@ -23,7 +23,7 @@ _ABSENT = "-"
 @click.argument("after", metavar="[B]", required=False, type=parameters.FileParameter())
 @parameters.target_options
 @click.option(
-    "--to", type=parameters.KubernetesParameter(), metavar="VERSION", help="Follow this version for B, or for A again."
+    "--to", type=parameters.KubernetesParameter(), metavar="VERSION", help="Use this version for B, or for A again."
 )
 @parameters.output("table", "yaml", "json")
 @click.pass_obj
@@ -37,9 +37,9 @@ def command(
 ) -> Answer:
     """Show what changes from A to B in effect: plugins, order, weights, arguments and fields of the process.
 
-    How something is written makes no difference, and a default that is written out is no change. A and B are
-    profiles or KubeSchedulerConfigurations, one process in each. With --to, A alone is enough: the answer is what
-    an upgrade of Kubernetes changes. Ends with 1 when there are differences.
+    Differences of notation do not count, and neither do explicit defaults. A and B are profiles or
+    KubeSchedulerConfigurations, one process in each. With --to, A alone is enough: the result is what an upgrade of
+    Kubernetes changes. The exit code is 1 if there are differences.
 
     \b
     Examples

@@ -34,12 +34,12 @@ def command(
     engine: "Engine",
     form: str,
 ) -> Answer:
-    """Show the effective plugins of each profile, in order, with their weights and with why each is there.
+    """Show the effective plugins of each profile, in order, with their weights and the reason for each.
 
-    What does not run stands in brackets: a default with what took it away, what Berth's own scheduler does not have
-    yet, when that is the engine, and what kube-scheduler cannot have, when that is; in a document that kube-scheduler
-    is to run, what Berth's lacks has a star. FILE holds
-    SchedulerProfiles (and the PluginConfigs they refer to) or KubeSchedulerConfigurations.
+    Plugins that do not run are in brackets: disabled defaults, plugins that Berth's own scheduler does not have yet, if
+    that is the engine, and plugins that kube-scheduler cannot have, if that is. In a document for kube-scheduler, a
+    star marks plugins that Berth's own scheduler does not have yet. FILE contains SchedulerProfiles (and the
+    PluginConfigs that they refer to) or KubeSchedulerConfigurations.
 
     \b
     Examples

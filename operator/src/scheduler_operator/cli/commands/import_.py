@@ -19,17 +19,17 @@ _NUMBERED = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
 
 @click.command("import", short_help="Turn another scheduler's configuration into profiles.")
 @parameters.files()
-@click.option("--name", default="", metavar="NAME", help="Name of the profile, where the input has none.")
+@click.option("--name", default="", metavar="NAME", help="Name of the profile, if the input has none.")
 @parameters.output("yaml", "json")
 @click.pass_obj
 def command(console: Console, files: tuple[str, ...], name: str, form: str) -> Answer:
     """Turn the configuration of a scheduler into SchedulerProfiles and PluginConfigs.
 
-    FILE holds a KubeSchedulerConfiguration of any version, a legacy Policy, a ConfigMap with one of them, the
+    FILE contains a KubeSchedulerConfiguration of any version, a legacy Policy, a ConfigMap with one of them, the
     manifest of a kube-scheduler (static Pod, Deployment, DaemonSet), an OpenShift Scheduler, or a scheduler
-    configuration of AKS. Files that belong together, such as a Deployment and its ConfigMap, are named together.
+    configuration of AKS. Give files that belong together, such as a Deployment and its ConfigMap, at once.
 
-    What cannot be carried over is never dropped: it is told on standard error, and the command ends with 1.
+    Everything that cannot be carried over is listed on standard error, and the exit code is then 1.
 
     \b
     Examples

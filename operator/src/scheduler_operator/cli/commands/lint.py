@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from scheduler_runtime.config import Engine
 
 
-@click.command("lint", short_help="Find what is valid and yet not meant.")
+@click.command("lint", short_help="Find valid settings without the intended effect.")
 @parameters.files()
 @parameters.target_options
 @parameters.engine
 @click.option(
     "--severity", type=click.Choice(["error", "warning", "note"]), default="warning", metavar="LEVEL",
-    help="End with 1 from here on: error, warning (default) or note.",
+    help="Exit with 1 from this severity on: error, warning (default) or note.",
 )  # fmt: skip
 @parameters.output("text", "table", "yaml", "json", "sarif")
 @click.pass_obj
@@ -33,14 +33,14 @@ def command(
     severity: str,
     form: str,
 ) -> Answer:
-    """Find what is accepted and yet does not do what it says.
+    """Find settings that kube-scheduler accepts although they do not have the intended effect.
 
-    FILE holds SchedulerProfiles, PluginConfigs and KubeSchedulerConfigurations, mixed as you like. In a directory
-    every YAML and JSON file that speaks of them is read, at any depth, and what is none of them is left aside.
-    What is refused goes to standard error, or into the list with -o yaml, json and sarif.
+    FILE contains SchedulerProfiles, PluginConfigs and KubeSchedulerConfigurations, in any mixture. In a directory
+    every YAML and JSON file with such objects is read, at any depth; other objects are ignored. Errors of refused
+    documents go to standard error, or into the list with -o yaml, json and sarif.
 
-    Where something is meant as it is, allow its code: in a profile by the annotation berth.dev/allow-findings, in
-    any document by a comment, # berth: allow TinyQPS.
+    To allow a finding, name its code: in a profile in the annotation berth.dev/allow-findings, in any document in a
+    comment, # berth: allow TinyQPS.
 
     \b
     Examples

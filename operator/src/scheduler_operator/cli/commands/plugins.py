@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-@click.command("plugins", short_help="Show the plugins there are, or one of them.")
+@click.command("plugins", short_help="List the plugins, or show one of them.")
 @click.argument("name", required=False, type=parameters.PluginParameter())
 @click.option(
     "--declare", type=parameters.FileParameter(), metavar="FILE", help="Print the PluginConfig of the plugins in FILE."
 )
 @parameters.output("table", "yaml", "json")
 def command(name: str | None, declare: str | None, form: str) -> Answer:
-    """Show the plugins there are, installed ones of yours included; with NAME, everything about one of them.
+    """List the plugins, including your installed ones; with NAME, show one of them in full.
 
-    That is what it does, the versions and extension points it has, its default weight, its arguments with their
-    defaults, and, where berth's own scheduler has it, its hooks, permissions and events.
+    This includes its purpose, its versions and extension points, its default weight, its arguments with their
+    defaults, and, if berth's own scheduler has it, its hooks, permissions and events.
 
-    A plugin of yours, in Python, is made known to the operator by a PluginConfig: --declare loads FILE and prints it.
+    The operator knows a plugin of yours, in Python, by a PluginConfig: --declare loads FILE and prints it.
 
     \b
     Examples
@@ -88,7 +88,7 @@ def _format_overview(every: Iterable["PluginFacts"]) -> str:
         else:
             summary = f"{facts.summary} ({facts.origin})".lstrip() if facts.origin else facts.summary
         rows.append((facts.name, versions, default, "yes" if facts.hooks else "-", summary))
-    return format_table(("NAME", "KUBERNETES", "DEFAULT", "BERTH", "WHAT IT DOES"), rows)
+    return format_table(("NAME", "KUBERNETES", "DEFAULT", "BERTH", "DESCRIPTION"), rows)
 
 
 def _format_weight(weight: int | None) -> str:

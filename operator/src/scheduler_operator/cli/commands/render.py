@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @click.command("render", short_help="Print the document of each profile.")
 @parameters.files("PROFILE...")
 @parameters.target_options
-@click.option("--namespace", default="berth-system", show_default=True, help="Where the scheduler would run.")
-@click.option("--defaulted", is_flag=True, help="Write out every default, as kube-scheduler would.")
+@click.option("--namespace", default="berth-system", show_default=True, help="The namespace of the scheduler.")
+@click.option("--defaulted", is_flag=True, help="Write every default, as kube-scheduler does.")
 @parameters.output("yaml", "json")
 @click.pass_obj
 def command(
@@ -29,9 +29,8 @@ def command(
 ) -> Answer:
     """Print the KubeSchedulerConfiguration of each SchedulerProfile.
 
-    The files may hold the PluginConfigs that the profiles refer to as well. When anything is refused, nothing is
-    printed but everything that is wrong. A document that starts and then does not work is printed, with what the
-    linter has against it on standard error.
+    The files may also contain the PluginConfigs that the profiles refer to. If anything is refused, only the errors
+    are printed, all of them. A document with findings of the linter is printed, with the findings on standard error.
 
     \b
     Examples

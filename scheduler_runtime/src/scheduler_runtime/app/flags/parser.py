@@ -95,42 +95,45 @@ def create_parser() -> Parser:
     flags = Parser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [--config FILE] [flags]",
-        description="Schedule pods by a KubeSchedulerConfiguration, with plugins in Python.",
+        description="Schedule pods as a KubeSchedulerConfiguration defines, with plugins in Python.",
         epilog="A DURATION is written like 10s or 1m30s. Flags of kube-scheduler that are not listed are accepted, and "
-        "a line in the log says why each changes nothing.",
+        "the log says why each has no effect.",
         allow_abbrev=False,
     )
     _file(flags, "config", "the KubeSchedulerConfiguration", unless="upstream's defaults")
-    extras = "which events are posted, plugins that ConfigMaps hold, which profile asks which extenders"
+    extras = "which events are posted, plugins in ConfigMaps, the extenders of each profile"
     unless = "all events, installed plugins, all extenders"
-    _file(flags, "extras", f"what the document has no field for: {extras}", unless)
-    followed = "follow the changes of this ConfigMap, which has the keys config.yaml and berth.yaml"
-    _add(flags, "config-map", followed, values.object_name, unless="of the files")
+    _file(flags, "extras", f"settings that the document has no fields for: {extras}", unless)
+    followed = "watch this ConfigMap, with the keys config.yaml and berth.yaml"
+    _add(flags, "config-map", followed, values.object_name, unless="watch the files")
     _file(flags, "kubeconfig", "credentials, if the document names none", "$KUBECONFIG, then those of the pod")
-    like = f"the version whose kube-scheduler to behave like; for --write-config-to {DEFAULT_MINOR} unless given"
+    like = f"the version of kube-scheduler to behave like; for --write-config-to {DEFAULT_MINOR} by default"
     _add(flags, "kubernetes-version", like, values.version, unless="the API server's version")
-    _add(flags, "emulated-version", "upstream's name for the same", values.emulated, unless="as there")
-    gates = "feature gates of that kube-scheduler to turn on or off"
+    _add(flags, "emulated-version", "upstream's name of that flag", values.emulated, unless="the same")
+    gates = "feature gates of kube-scheduler to turn on or off"
     _add(flags, "feature-gates", gates, values.gates, default={}, unless="as in that version")
-    output = "write the document with its defaults there, and end"
+    output = "write the document with its defaults to FILE, and exit"
     _file(flags, "write-config-to", output, "write nothing, and schedule pods", default=None)
-    flush = "try a parked pod again after that time whatever happens"
+    flush = "try a parked pod again after this time even without an event"
     _add(flags, "pod-max-in-unschedulable-pods-duration", flush, values.duration, default="5m0s")
     for name, path in ONLY_WITHOUT_DOCUMENT.items():
         kind, unless = (float, "50") if name.endswith("qps") else (int, "100")
-        _add(flags, name, f"{path} where there is no document", kind, unless=unless, metavar="N")
+        _add(flags, name, f"{path} without a document", kind, unless=unless, metavar="N")
     flags.add_argument("--version", action="version", version=importlib.metadata.version("berth-runtime"))
 
     serving = flags.add_argument_group("serving")
     _add(serving, "bind-address", "serve on this address", values.address, default="0.0.0.0")  # noqa: S104
     _add(serving, "secure-port", "serve on this port; 0 serves nothing", values.port, default="10259")
-    certificate = "serve with this certificate, which is read again on change"
+    certificate = "certificate, which is read again on change"
     _file(serving, "tls-cert-file", certificate, "kube-scheduler.crt of --cert-dir")
     _file(serving, "tls-private-key-file", "the key of that certificate", "kube-scheduler.key of --cert-dir")
-    by_name = "for clients that request one of these host names, or one in the certificate; once for each pair"
-    _add(serving, "tls-sni-cert-key", by_name, values.named_pair, default=[], unless="the one above for everybody")
-    directory, unless = "where kube-scheduler.crt and .key are, or are written to", "a certificate is made in memory"
-    _file(serving, "cert-dir", directory, f"nowhere; without all of these {unless}", metavar="DIRECTORY")
+    by_name = "certificate for clients of these host names, or of those in the certificate; repeat for each pair"
+    _add(serving, "tls-sni-cert-key", by_name, values.named_pair, default=[], unless="the one above for all clients")
+    directory, unless = (
+        "directory where kube-scheduler.crt and .key are, or are written",
+        "a certificate is made in memory",
+    )
+    _file(serving, "cert-dir", directory, f"none; without all of these {unless}", metavar="DIRECTORY")
     _add(
         serving,
         "tls-min-version",
@@ -146,8 +149,8 @@ def create_parser() -> Parser:
     for what, reviews in (("authentication", "TokenReviews"), ("authorization", "SubjectAccessReviews")):
         _file(access, f"{what}-kubeconfig", f"credentials for {reviews}", "those of the scheduler")
     _file(access, "client-ca-file", "accept client certificates that this authority signed", "none")
-    everybody, paths = "paths that are open to everybody; /* opens all", "/healthz,/readyz,/livez"
-    _add(access, "authorization-always-allow-paths", everybody, values.paths, default=paths)
+    everyone, paths = "paths that are open to everyone; /* opens all", "/healthz,/readyz,/livez"
+    _add(access, "authorization-always-allow-paths", everyone, values.paths, default=paths)
     for name, what in (
         ("authentication-token-webhook-cache-ttl", "the owner of a token"),
         ("authorization-webhook-cache-authorized-ttl", "that a caller may read a path"),
@@ -161,7 +164,7 @@ def create_parser() -> Parser:
         _add(election, name, f"leaderElection.{field}", parse, unless=unless, metavar=_FORMS.get(parse, "NAME"))
     log = flags.add_argument_group("log and metrics")
     _add(log, "logging-format", "the format of the log", default="text", choices=("text", "json"))
-    levels = "2: a line for each decision; 4: what developers want"
+    levels = "2: a line for each decision; 4: for debugging"
     _add(log, "v", levels, int, "-v", default="0", metavar="LEVEL")
     _add(log, "disabled-metrics", "metrics not to show", values.words, default=[], unless="none")
     for name in (*WITHOUT_EFFECT, *REFUSED):

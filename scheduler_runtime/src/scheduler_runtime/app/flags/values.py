@@ -91,8 +91,8 @@ def named_pair(text: str) -> list[NamedPair]:
         form = "FILE,FILE, or FILE,FILE:*.example.com,example.com for some names only"
         raise ArgumentTypeError(f"{text!r} is not a certificate and its key; write it like {form}")
     if addresses := [name for name in words(names) if _is_address(name)]:
-        whoever = "whoever asks by an address gets the certificate for everybody"
-        raise ArgumentTypeError(f"{addresses[0]} is an address, and no name of a host: {whoever}")
+        default = "clients that connect by address get the default certificate"
+        raise ArgumentTypeError(f"{addresses[0]} is an address, not a host name: {default}")
     return [NamedPair(certificate, key, tuple(name.lower() for name in words(names)))]
 
 
