@@ -31,10 +31,10 @@ PROFILE_COLUMNS = [
     _column("Engine", ".spec.engine"),
     _ready("Ready", "status"),
     _ready("Reason", "reason"),
-    _column("Warnings", ".status.warningCount", type="integer", description="How many findings nobody has allowed"),
+    _column("Warnings", ".status.warningCount", type="integer", description="Number of findings that are not allowed"),
     _column("Leader", ".status.leader", description="The pod of the process that schedules"),
     AGE,
-    _column("Plugins", ".status.plugins", priority=1, description="How the plugins differ from the default ones"),
+    _column("Plugins", ".status.plugins", priority=1, description="Differences of the plugins from the defaults"),
     _ready("Message", "message", priority=1),
     _column("Hash", ".status.configHash", priority=1),
 ]

@@ -20,22 +20,24 @@ class ExtenderTLS(Model):
     )
     cert_file: FilePath | None = Field(None, description="File with the scheduler's certificate, in its container.")
     key_file: FilePath | None = Field(None, description="File with the scheduler's private key, in its container.")
-    ca_file: FilePath | None = Field(None, description="File with the authority that signed the extender's.")
+    ca_file: FilePath | None = Field(
+        None, description="File with the CA of the extender's certificate, in the scheduler's container."
+    )
     cert_data: Base64 | None = Field(None, description="The scheduler's certificate, base64.")
     key_data: Base64 | None = Field(
-        None, description="The scheduler's private key, base64. Whoever can read the profile reads it: prefer keyFile."
+        None, description="The scheduler's private key, base64. Everyone who reads the profile sees it: prefer keyFile."
     )
-    ca_data: Base64 | None = Field(None, description="The authority that signed the extender's certificate, base64.")
+    ca_data: Base64 | None = Field(None, description="The CA of the extender's certificate, base64.")
 
 
 class ManagedResource(Model):
-    """A resource that an extender looks after."""
+    """A resource that an extender manages."""
 
     name: Annotated[str, Field(min_length=1, max_length=253)] = Field(
         description="An extended resource, such as example.com/gpu."
     )
     ignored_by_scheduler: bool | None = Field(
-        None, description="Leave it out of NodeResourcesFit: the extender alone judges it. Default: false."
+        None, description="Leave it out of NodeResourcesFit: only the extender checks it. Default: false."
     )
 
 
@@ -53,26 +55,26 @@ class Extender(Model):
     )
 
     url_prefix: Annotated[str, Field(min_length=1, max_length=2048)] = Field(
-        description="Where the extender is; verbs are added after a slash."
+        description="The extender's address; a slash and a verb are appended."
     )
     filter_verb: Verb | None = Field(None, description="The verb that filters nodes. Absent: it does not filter.")
     preempt_verb: Verb | None = Field(None, description="The verb that chooses victims. Absent: it does not preempt.")
     prioritize_verb: Verb | None = Field(None, description="The verb that scores nodes. Absent: it does not score.")
-    weight: Int64 | None = Field(None, ge=0, description="What its scores are multiplied by; needs prioritizeVerb.")
+    weight: Int64 | None = Field(None, ge=0, description="Factor for its scores; needs prioritizeVerb.")
     bind_verb: Verb | None = Field(None, description="The verb that binds. At most one extender may have one.")
     enable_https: bool | None = Field(
         None,
         alias="enableHTTPS",
-        description="Trust any certificate when tlsConfig has no CA; urlPrefix decides on TLS. Default: false.",
+        description="Trust any certificate if tlsConfig has no CA; urlPrefix decides about TLS. Default: false.",
     )
     tls_config: ExtenderTLS | None = Field(None, description="Certificates and trust, for an https address.")
-    http_timeout: GoDuration | None = Field(None, description="How long one call may take. Default: 5s.")
+    http_timeout: GoDuration | None = Field(None, description="Maximum time for one call. Default: 5s.")
     node_cache_capable: bool | None = Field(
-        None, description="The extender knows the nodes itself: send it names instead of whole nodes. Default: false."
+        None, description="The extender has a copy of the nodes: send it names instead of whole nodes. Default: false."
     )
     managed_resources: (
         Annotated[list[ManagedResource], Field(max_length=64, json_schema_extra=list_map("name"))] | None
-    ) = Field(None, description="Ask it only about pods that request one of these. Absent: about every pod.")
+    ) = Field(None, description="Call it only for pods that request one of these. Absent: for every pod.")
     ignorable: bool | None = Field(
-        None, description="Go on without it when it does not answer. Default: false, pods wait until it does."
+        None, description="Continue without it if it does not answer. Default: false, pods wait until it does."
     )

@@ -23,7 +23,7 @@ class LabelRequirement(Model):
 
     key: LabelKey = Field(description="The label's key.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
-        description="How the label's value relates to values."
+        description="The comparison of the label's value with values."
     )
     values: Annotated[list[LabelValue], Field(max_length=256, json_schema_extra=ATOMIC)] | None = Field(
         None, description="The values that In and NotIn compare with."
@@ -42,7 +42,7 @@ class LabelSelector(Model):
 
 
 class Toleration(Model):
-    """As a toleration of a pod."""
+    """A toleration, as in a pod."""
 
     key: LabelKey | None = Field(None, description="The taint's key; absent with operator Exists means every taint.")
     operator: Literal["Exists", "Equal", "Gt", "Lt"] | None = Field(
@@ -53,20 +53,20 @@ class Toleration(Model):
         None, description="The taint's effect; absent means every effect."
     )
     toleration_seconds: Int64 | None = Field(
-        None, description="How long a NoExecute taint is tolerated. Default: for ever."
+        None, description="How long a NoExecute taint is tolerated. Default: without limit."
     )
 
 
 class TopologySpreadConstraint(Model):
-    """As a topologySpreadConstraint of a pod."""
+    """A topologySpreadConstraint, as in a pod."""
 
-    max_skew: Int32 = Field(ge=1, description="How unevenly pods may be spread.")
+    max_skew: Int32 = Field(ge=1, description="Maximum difference of the numbers of pods in two domains.")
     topology_key: LabelKey = Field(description="The node label whose values are the domains.")
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = Field(
-        description="What to do with a pod that cannot be placed evenly."
+        description="What to do with a pod that would exceed maxSkew."
     )
-    label_selector: LabelSelector | None = Field(None, description="Which pods are counted.")
-    min_domains: Int32 | None = Field(None, ge=1, description="The least number of domains to spread over.")
+    label_selector: LabelSelector | None = Field(None, description="The pods to count.")
+    min_domains: Int32 | None = Field(None, ge=1, description="Minimum number of domains.")
     node_affinity_policy: Literal["Honor", "Ignore"] | None = Field(
         None, description="Whether nodes outside the pod's node affinity count as domains. Default: Honor."
     )

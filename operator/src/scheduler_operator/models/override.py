@@ -35,10 +35,12 @@ class Override(Model):
         )
     )
 
-    op: Literal["add", "remove", "replace", "move", "copy", "test"] = Field(description="What to do, as in RFC 6902.")
-    path: Pointer = Field(description="Where, as a JSON pointer such as /profiles/0/percentageOfNodesToScore.")
-    source: Pointer | None = Field(None, alias="from", description="Where move and copy take the value from.")
-    value: AnyValue = Field(None, description="What add, replace and test are about.")
+    op: Literal["add", "remove", "replace", "move", "copy", "test"] = Field(
+        description="The operation, as in RFC 6902."
+    )
+    path: Pointer = Field(description="The place, as a JSON pointer such as /profiles/0/percentageOfNodesToScore.")
+    source: Pointer | None = Field(None, alias="from", description="The source of move and copy.")
+    value: AnyValue = Field(None, description="The value for add, replace and test.")
 
     @property
     def lacks_value(self) -> bool:

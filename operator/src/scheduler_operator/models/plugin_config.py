@@ -63,25 +63,25 @@ class DeclaredRule(Model):
         json_schema_extra=rules(
             cel(
                 "!('*' in self.apiGroups) && !('*' in self.resources) && !('*' in self.verbs)",
-                "write out apiGroups, resources and verbs: the operator holds no wildcard that it could pass on",
+                "write out apiGroups, resources and verbs: the operator has no wildcard permission that it could grant",
             )
         )
     )
 
-    api_groups: RuleTexts = Field(description='The API groups of the resources; "" is the core.')
+    api_groups: RuleTexts = Field(description='The API groups of the resources; "" is the core group.')
     resources: RuleTexts = Field(description="The resources, in the plural.")
-    verbs: RuleTexts = Field(description="What may be done with them.")
+    verbs: RuleTexts = Field(description="The allowed verbs.")
     resource_names: Annotated[list[RuleText], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
-        None, description="The only objects for which it holds. Default: every object."
+        None, description="The only objects that the rule applies to. Default: every object."
     )
     namespace: ObjectName | None = Field(
         None,
-        description="The namespace in which it holds; only the operator's own is possible. Default: the whole cluster.",
+        description="The namespace of the rule; only the operator's own is possible. Default: the whole cluster.",
     )
 
 
 class DeclaredEvent(Model):
-    """A change that may make a pod schedulable which the plugin rejected."""
+    """A change after which a pod that the plugin rejected is tried again."""
 
     resource: Annotated[str, Field(min_length=1, max_length=253)] = Field(
         description="The kind that changes, such as Node, Pod or storage.k8s.io/CSINode; * for every kind."
@@ -89,11 +89,11 @@ class DeclaredEvent(Model):
     actions: Annotated[
         list[EventAction],
         Field(min_length=1, max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}),
-    ] = Field(description="What happens to it.")
+    ] = Field(description="The kinds of change.")
 
 
 class Declares(Model):
-    """What a plugin says about itself: enough to check, expand and permit it without its code."""
+    """Declaration of a plugin: enough to check, expand and authorize it without its code."""
 
     hooks: Annotated[
         list[Hook], Field(min_length=1, max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"})
@@ -102,10 +102,10 @@ class Declares(Model):
         None, description="The JSON schema of its arguments, of type object. Absent: the plugin takes no arguments."
     )
     rules: Annotated[list[DeclaredRule], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
-        None, description="The permissions that it needs."
+        None, description="The permissions of the plugin."
     )
     events: Annotated[list[DeclaredEvent], Field(max_length=64, json_schema_extra=list_map("resource"))] | None = Field(
-        None, description="The changes that may make a pod schedulable which it rejected."
+        None, description="The changes after which a pod that it rejected is tried again."
     )
 
 
@@ -114,21 +114,21 @@ class ConfigMapSource(Model):
 
     name: ObjectName = Field(description="The ConfigMap's name.")
     key: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+\.py$")] = Field(
-        description="The key that holds the code, a Python file's name."
+        description="The key of the code, a Python file's name."
     )
     sha256: Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f]{64}$")] = Field(
-        description="SHA-256 of the code: other code is not run."
+        description="SHA-256 of the code: other code does not run."
     )
 
 
 class PluginSource(Model):
-    """Where the plugin's code is when the scheduler's image does not carry it."""
+    """The place of the plugin's code, if it is not in the scheduler's image."""
 
     config_map: ConfigMapSource = Field(description="A ConfigMap in the operator's namespace.")
 
 
 class PluginConfigSpec(Model):
-    """The arguments of one plugin, and what it declares when berth does not know it."""
+    """The arguments of one plugin, and its declaration if berth does not know it."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -144,8 +144,8 @@ class PluginConfigSpec(Model):
     plugin: PluginName = Field(description="The plugin whose arguments these are.")
     args: AnyObject | None = Field(None, description="The arguments, as the plugin documents them.")
     declares: Declares | None = Field(
-        None, description="What the plugin declares; only for plugins that berth does not know by itself."
+        None, description="The plugin's declaration; only for plugins that berth does not know."
     )
     source: PluginSource | None = Field(
-        None, description="Where the plugin's code is. Absent: the scheduler's image carries it."
+        None, description="The place of the plugin's code. Absent: in the scheduler's image."
     )

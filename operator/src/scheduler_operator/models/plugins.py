@@ -8,7 +8,7 @@ from scheduler_operator.models.fields import AnyObject, Int32, Model, ObjectName
 
 
 class EnabledPlugin(Model):
-    """A plugin to run, in addition to the defaults or in the place of the default of that name."""
+    """A plugin to run, in addition to the defaults or instead of the default of that name."""
 
     name: PluginName = Field(description="The plugin's name.")
     weight: Int32 | None = Field(
@@ -19,7 +19,7 @@ class EnabledPlugin(Model):
 
 
 class DisabledPlugin(Model):
-    """A default plugin not to run."""
+    """A default plugin to disable."""
 
     name: PluginName = Field(description="The plugin's name, or * for all of them.")
 
@@ -31,21 +31,21 @@ class PluginSet(Model):
         None, description="Plugins to run."
     )
     disabled: Annotated[list[DisabledPlugin], Field(max_length=64, json_schema_extra=list_map("name"))] | None = Field(
-        None, description="Default plugins not to run; * for all of them."
+        None, description="Default plugins to disable; * for all of them."
     )
 
 
 class Plugins(Model):
     """Changes to the default plugins, by extension point."""
 
-    pre_enqueue: PluginSet | None = Field(None, description="Called before a pod may wait for its turn.")
+    pre_enqueue: PluginSet | None = Field(None, description="Called before a pod enters the queue.")
     queue_sort: PluginSet | None = Field(None, description="The order of waiting pods: exactly one plugin.")
     pre_filter: PluginSet | None = Field(None, description="Called once for a pod, before its nodes are filtered.")
     filter: PluginSet | None = Field(None, description="Reject nodes that a pod cannot run on.")
     post_filter: PluginSet | None = Field(None, description="Called when no node is left: preemption.")
     pre_score: PluginSet | None = Field(None, description="Called once for a pod, before its nodes are scored.")
-    score: PluginSet | None = Field(None, description="Prefer some of the nodes that are left.")
-    reserve: PluginSet | None = Field(None, description="Set resources aside on the chosen node.")
+    score: PluginSet | None = Field(None, description="Prefer some of the remaining nodes.")
+    reserve: PluginSet | None = Field(None, description="Reserve resources on the chosen node.")
     permit: PluginSet | None = Field(None, description="Allow, reject or delay the binding.")
     pre_bind: PluginSet | None = Field(None, description="Called before a pod is bound.")
     bind: PluginSet | None = Field(None, description="Bind the pod to its node: at least one plugin.")

@@ -30,7 +30,7 @@ def _reserved(keys: tuple[str, ...]) -> dict[str, object]:
 
 
 class LeaderElection(Model):
-    """How the replicas of a scheduler agree on the one that schedules."""
+    """Leader election among the replicas of a scheduler."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -44,16 +44,16 @@ class LeaderElection(Model):
     )
 
     lease_duration: GoDuration | None = Field(
-        None, description="How long the others wait before they take over from a silent leader. Default: 15s."
+        None, description="Time after which another replica replaces a silent leader. Default: 15s."
     )
     renew_deadline: GoDuration | None = Field(
         None, description="How long a leader tries to renew before it gives up. Default: 10s."
     )
-    retry_period: GoDuration | None = Field(None, description="How long between two attempts. Default: 2s.")
+    retry_period: GoDuration | None = Field(None, description="Time between two attempts. Default: 2s.")
 
 
 class ClientConnection(Model):
-    """How fast the scheduler may talk to the API server."""
+    """Limits for the scheduler's requests to the API server."""
 
     qps: float | None = Field(
         None, description="Requests per second; negative means unlimited; 0 means upstream's 50. Default: -1."
@@ -62,13 +62,13 @@ class ClientConnection(Model):
 
 
 class Resources(Model):
-    """What the scheduler's container requests, and what it may use at most."""
+    """Resource requests and limits of the scheduler's container."""
 
     requests: Annotated[dict[LabelKey, Quantity], Field(max_length=16)] | None = Field(
-        None, description="What is set aside for the container. Default: cpu 100m and memory 256Mi."
+        None, description="Resources that are reserved for the container. Default: cpu 100m and memory 256Mi."
     )
     limits: Annotated[dict[LabelKey, Quantity], Field(max_length=16)] | None = Field(
-        None, description="What the container may use at most. Default: no limit."
+        None, description="Maximum resources of the container. Default: no limit."
     )
 
 
@@ -85,7 +85,7 @@ class Scheduler(Model):
     )
 
     replicas: Int32 | None = Field(
-        None, ge=0, le=32, description="How many processes; one of them schedules, the others stand by. Default: 2."
+        None, ge=0, le=32, description="Number of processes; one of them schedules, the others stand by. Default: 2."
     )
     image: Annotated[str, Field(max_length=512)] | None = Field(
         None,
@@ -94,17 +94,14 @@ class Scheduler(Model):
     )
     kubernetes_version: Annotated[str, Field(pattern=r"^v?1\.[0-9]+(\.[0-9]+)?$", max_length=16)] | None = Field(
         None,
-        description="The Kubernetes version whose behaviour and configuration to follow, such as 1.36. "
-        "Default: the API server's.",
+        description="The Kubernetes version of behaviour and configuration, such as 1.36. Default: the API server's.",
     )
-    leader_election: LeaderElection | None = Field(
-        None, description="How the replicas agree on the one that schedules."
-    )
+    leader_election: LeaderElection | None = Field(None, description="Leader election among the replicas.")
     pod_initial_backoff_seconds: Int64 | None = Field(
-        None, ge=1, le=86400, description="How long a pod waits after its first failed attempt. Default: 1."
+        None, ge=1, le=86400, description="Wait of a pod after its first failed attempt. Default: 1."
     )
     pod_max_backoff_seconds: Int64 | None = Field(
-        None, ge=1, le=86400, description="The longest that a pod waits between two attempts. Default: 10."
+        None, ge=1, le=86400, description="Maximum wait of a pod between two attempts. Default: 10."
     )
     parallelism: Int32 | None = Field(
         None,
@@ -113,15 +110,15 @@ class Scheduler(Model):
         description="Parallelism of the scheduling algorithms, where the engine has any. Default: 16.",
     )
     client_connection: ClientConnection | None = Field(
-        None, description="How fast the scheduler may talk to the API server."
+        None, description="Limits for the scheduler's requests to the API server."
     )
     feature_gates: Annotated[dict[Annotated[str, Field(max_length=128)], bool], Field(max_length=128)] | None = Field(
         None, description="Feature gates of kube-scheduler to turn on or off. Default: those of the Kubernetes version."
     )
     events: Literal["All", "Failures", "None"] | None = Field(
         None,
-        description="Which events the scheduler posts, with engine Python: Failures leaves out those of pods that were "
-        "placed and of who leads. Default: All.",
+        description="Events that the scheduler posts, with engine Python: Failures leaves out events of placed pods "
+        "and of the leader election. Default: All.",
     )
     log_level: Int32 | None = Field(None, ge=0, le=10, description="Verbosity of the log, from 0 to 10. Default: 2.")
     resources: Resources | None = Field(None, description="Requests and limits of the scheduler's container.")

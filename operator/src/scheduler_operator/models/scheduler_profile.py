@@ -19,7 +19,7 @@ ONE_BINDER = cel(
 
 
 class ProfileSpec(Model):
-    """What is asked of the scheduler."""
+    """Specification of the scheduler."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -38,14 +38,15 @@ class ProfileSpec(Model):
 
     engine: Engine = Field(
         "Python",
-        description="What schedules: Python is berth's scheduler, KubeScheduler is upstream's; ConfigMap only renders "
-        "the document, for somebody else to mount. A profile that joins another has the other's.",
+        description="The scheduler: Python is berth's, KubeScheduler is upstream's; ConfigMap only renders the "
+        "document, without a scheduler. A profile that joins another has the other's engine.",
     )
     paused: bool | None = Field(
-        None, description="Stop reconciling this profile; what runs keeps running. Default: false."
+        None, description="Stop reconciling this profile; its scheduler keeps running. Default: false."
     )
     replaces_default_scheduler: bool | None = Field(
-        None, description="Must be true for a profile named default-scheduler: that name has an owner already."
+        None,
+        description="Must be true for a profile named default-scheduler: most clusters have a scheduler of that name.",
     )
     plugins: Plugins | None = Field(
         None, description="Changes to the default plugins, as in a KubeSchedulerConfiguration."
@@ -57,18 +58,18 @@ class ProfileSpec(Model):
         None,
         ge=0,
         le=100,
-        description="How many of the nodes to look at for a pod, in per cent. 0 or absent: every node with engine "
+        description="Share of the nodes to evaluate for a pod, in per cent. 0 or absent: every node with engine "
         "Python; fewer in a larger cluster with engine KubeScheduler.",
     )
     nodes: LabelSelector | None = Field(None, description="The only nodes that this profile uses. Default: every node.")
     extenders: Annotated[list[Extender], Field(max_length=16, json_schema_extra=ATOMIC | rules(ONE_BINDER))] | None = (
-        Field(None, description="Services that are asked over HTTP to filter and score nodes, to preempt or to bind.")
+        Field(None, description="Services that are called over HTTP to filter and score nodes, to preempt or to bind.")
     )
     overrides: Annotated[list[Override], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
         None,
-        description="RFC 6902 operations on the rendered document, applied last: for what no other field says.",
+        description="RFC 6902 operations on the rendered document, applied last, for settings without a field.",
     )
     joins: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH, pattern=DNS_LABEL)] | None = Field(
-        None, description="The profile in whose scheduler process this one runs. Absent: a process of its own."
+        None, description="The profile whose scheduler process also runs this one. Absent: a process of its own."
     )
     scheduler: Scheduler | None = Field(None, description="The process that runs the profile.")

@@ -31,13 +31,13 @@ class Condition(Model):
     type: Annotated[str, Field(max_length=316)] = Field(
         description="Ready always; Reconciling and Stalled only while they are true."
     )
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether the condition holds.")
-    observed_generation: Int64 = Field(description="The generation of the object that this speaks of.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether the condition is true.")
+    observed_generation: Int64 = Field(description="The generation of the object that this describes.")
     last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})] = Field(
         description="When status last changed."
     )
-    reason: Annotated[str, Field(max_length=128)] = Field(description="One word for why.")
-    message: Annotated[str, Field(max_length=32768)] = Field(description="A sentence for why, and for what to do.")
+    reason: Annotated[str, Field(max_length=128)] = Field(description="The reason, in one word.")
+    message: Annotated[str, Field(max_length=32768)] = Field(description="The reason in a sentence, and what to do.")
 
 
 Conditions = Annotated[list[Condition], Field(max_length=8, json_schema_extra=list_map("type"))]
@@ -47,24 +47,26 @@ class EffectivePlugin(Model):
     """A plugin that runs at an extension point."""
 
     name: PluginName = Field(description="The plugin's name.")
-    weight: Int32 | None = Field(None, description="Its weight, where weights count.")
+    weight: Int32 | None = Field(None, description="Its weight, at points with weights.")
 
 
 class ProfileWarning(Model):
-    """One way in which the profile, although valid, may not do what its author meant."""
+    """A finding: the profile is valid, but may not have the intended effect."""
 
-    code: Annotated[str, Field(max_length=128)] = Field(description="One word for it, the same in every version.")
-    path: Annotated[str, Field(max_length=1024)] = Field(description="Where in the profile.")
-    message: Annotated[str, Field(max_length=4096)] = Field(description="A sentence for it, and for what to write.")
+    code: Annotated[str, Field(max_length=128)] = Field(
+        description="The code of the finding, the same in every version."
+    )
+    path: Annotated[str, Field(max_length=1024)] = Field(description="The path in the profile.")
+    message: Annotated[str, Field(max_length=4096)] = Field(description="A description, and what to write instead.")
 
 
 class Member(Model):
     """A running scheduler process of the profile."""
 
     name: Annotated[str, Field(max_length=253)] = Field(description="The name of its pod.")
-    leader: bool | None = Field(None, description="Whether it is the one that schedules.")
+    leader: bool | None = Field(None, description="Whether it is the leader, which schedules.")
     config_hash: Annotated[str, Field(max_length=64)] | None = Field(
-        None, description="SHA-256 of the document that it runs by."
+        None, description="SHA-256 of the document that it uses."
     )
     loaded_at: Annotated[str, Field(json_schema_extra={"format": "date-time"})] | None = Field(
         None, description="When it loaded that document."
@@ -75,9 +77,9 @@ class Member(Model):
 
 
 class ProfileStatus(Model):
-    """What became of a SchedulerProfile."""
+    """Status of a SchedulerProfile."""
 
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status describes.")
     conditions: Conditions | None = Field(None, description="Ready; Reconciling and Stalled only while they are true.")
     effective_plugins: (
         Annotated[
@@ -92,12 +94,12 @@ class ProfileStatus(Model):
         | None
     ) = Field(None, description="The plugins that run at each extension point, in order, with their final weights.")
     plugins: Annotated[str, Field(max_length=1024)] | None = Field(
-        None, description="How the plugins differ from the default ones, to be read in one line."
+        None, description="Differences of the plugins from the defaults, in one line."
     )
     warnings: Annotated[list[ProfileWarning], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
-        None, description="Ways in which the profile, although valid, may not do what its author meant."
+        None, description="Findings: the profile is valid, but may not have the intended effect."
     )
-    warning_count: Int32 | None = Field(None, description="How many warnings there are.")
+    warning_count: Int32 | None = Field(None, description="Number of warnings.")
     config_map: Annotated[str, Field(max_length=253)] | None = Field(
         None, description="The ConfigMap, in the operator's namespace, that holds the rendered document."
     )
@@ -105,22 +107,22 @@ class ProfileStatus(Model):
         None, description="SHA-256 of the rendered document."
     )
     members: Annotated[list[Member], Field(max_length=64, json_schema_extra=list_map("name"))] | None = Field(
-        None, description="The running scheduler processes, and what each runs by."
+        None, description="The running scheduler processes, and the document that each uses."
     )
     leader: Annotated[str, Field(max_length=253)] | None = Field(
         None, description="The pod of the process that schedules."
     )
-    replicas: Int32 | None = Field(None, description="How many scheduler processes there are.")
-    ready_replicas: Int32 | None = Field(None, description="How many of them are ready.")
+    replicas: Int32 | None = Field(None, description="Number of scheduler processes.")
+    ready_replicas: Int32 | None = Field(None, description="Number of ready scheduler processes.")
     selector: Annotated[str, Field(max_length=1024)] | None = Field(
         None, description="The label selector of the scheduler's pods."
     )
 
 
 class PluginConfigStatus(Model):
-    """What became of a PluginConfig."""
+    """Status of a PluginConfig."""
 
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status describes.")
     conditions: Conditions | None = Field(None, description="Ready; Stalled only while it is true.")
     used_by: (
         Annotated[
