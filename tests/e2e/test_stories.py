@@ -20,8 +20,8 @@ IMAGE = "localhost/berth:e2e"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with devcluster.running(Spec(kind=True)) as made:
-        yield made
+    with devcluster.running(Spec(kind=True)) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -41,10 +41,10 @@ COMMANDS = (
 PLACE = re.compile(r"^(<stdin>(:\d+)?|--[a-z-]+|berth [a-z]+): \S")
 
 
-def check(arguments: tuple[str, ...], given_input: bytes) -> Ran:
+def check(arguments: tuple[str, ...], standard_input: bytes) -> Ran:
     """Run a command on ``given_input``, which a failure shows."""
-    ran = berth(*arguments, stdin=given_input)
-    story = f"berth {' '.join(arguments)} < {given_input!r}\n{ran.stderr}"
+    ran = berth(*arguments, stdin=standard_input)
+    story = f"berth {' '.join(arguments)} < {standard_input!r}\n{ran.stderr}"
     assert ran.status in (0, 1, 2), story
     if ran.status == 2:
         assert not ran.stdout or arguments[0] == "lint", story

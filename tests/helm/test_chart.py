@@ -25,8 +25,8 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def template(*values: str) -> dict[tuple[str, str], Any]:
     """The objects of the chart by kind and name, with ``name=value`` pairs set."""
-    chosen = [argument for value in values for argument in ("--set", value)]
-    answer = helm("template", "berth", str(CHART), "--namespace", "berth-system", *chosen)
+    settings = [argument for value in values for argument in ("--set", value)]
+    answer = helm("template", "berth", str(CHART), "--namespace", "berth-system", *settings)
     assert answer.returncode == 0, answer.stderr
     objects = [item for item in yaml.safe_load_all(answer.stdout) if item]
     return {(item["kind"], item["metadata"]["name"]): item for item in objects}
@@ -114,7 +114,7 @@ def test_the_operators_pods_satisfy_pod_securitys_level_restricted(chart: dict[t
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
-def test_schedulers_run_from_the_operators_image_unless_another_is_given() -> None:
+def test_schedulers_run_from_the_operators_image_unless_another_is_set() -> None:
     (container,) = operator(template("image.repository=registry.example/berth", "image.tag=7"))["containers"]
     assert container["image"] == "registry.example/berth:7"
     assert container["args"][:2] == ["--scheduler-image", "registry.example/berth:7"]
@@ -129,7 +129,7 @@ def test_values_reach_the_operators_pods() -> None:
     assert pod["containers"][0]["args"][-2:] == ["-v", "4"]
 
 
-def test_code_in_config_maps_is_run_only_where_that_is_asked_for() -> None:
+def test_code_in_config_maps_runs_only_where_that_is_enabled() -> None:
     flag = "--allow-plugin-sources"
     assert flag not in operator(template())["containers"][0]["args"]
     assert flag in operator(template("pluginSources.enabled=true"))["containers"][0]["args"]
@@ -151,8 +151,8 @@ def test_a_value_that_does_not_exist_or_does_not_fit_is_refused(value: str) -> N
 
 @pytest.mark.parametrize("page", ["README.md", "helm/berth/README.md", "helm/berth/templates/NOTES.txt"])
 def test_every_page_installs_the_crds_in_the_same_way(page: str) -> None:
-    told = [line.strip() for line in (ROOT / page).read_text().splitlines() if line.strip().endswith("-f crds/")]
-    assert set(told) == {"kubectl apply --server-side -f crds/"}
+    commands = [line.strip() for line in (ROOT / page).read_text().splitlines() if line.strip().endswith("-f crds/")]
+    assert set(commands) == {"kubectl apply --server-side -f crds/"}
 
 
 def test_the_notes_begin_with_the_profile_of_the_readme() -> None:

@@ -43,14 +43,14 @@ class NotHere(NodePlugin):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with devcluster.running(Spec(fake_nodes=10, images={"berth:test": [str(BIN / "python")]})) as made:
-        yield made
+    with devcluster.running(Spec(fake_nodes=10, images={"berth:test": [str(BIN / "python")]})) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
-    with on_process_nodes(cluster, "berth:test", "pluginSources.enabled=true") as made:
-        yield made
+    with on_process_nodes(cluster, "berth:test", "pluginSources.enabled=true") as installation:
+        yield installation
 
 
 def profile(world: World, name: str, **spec: Any) -> Object:
@@ -64,16 +64,16 @@ def processes(world: World, profile: str) -> dict[str, int]:
 
 
 def members(world: World, profile: str) -> list[Object]:
-    found = world.get("schedulerprofile", profile) or {}
-    shown: list[Object] = found.get("status", {}).get("members", [])
-    return shown
+    status = world.get("schedulerprofile", profile) or {}
+    listed: list[Object] = status.get("status", {}).get("members", [])
+    return listed
 
 
 def follow(world: World, profile: str) -> bool:
     """Whether both schedulers go by what the operator rendered last, and it has said so."""
-    wanted = (world.get("schedulerprofile", profile) or {}).get("status", {}).get("configHash")
+    expected = (world.get("schedulerprofile", profile) or {}).get("status", {}).get("configHash")
     hashes = [member.get("configHash") for member in members(world, profile)]
-    return world.condition(profile, "Ready").get("status") == "True" and hashes == [wanted] * 2
+    return world.condition(profile, "Ready").get("status") == "True" and hashes == [expected] * 2
 
 
 def running(world: World, name: str) -> dict[str, int]:
@@ -86,9 +86,9 @@ def running(world: World, name: str) -> dict[str, int]:
 
 def waiting(world: World, name: str, scheduler: str) -> None:
     """Pods that no node suits, which their scheduler has said and remembers."""
-    wanted = world.deployment(name, scheduler, 3, {"cpu": "10m"})
-    wanted["spec"]["template"]["spec"]["nodeSelector"] = {"nobody": "has-this"}
-    world.apply(wanted)
+    deployment = world.deployment(name, scheduler, 3, {"cpu": "10m"})
+    deployment["spec"]["template"]["spec"]["nodeSelector"] = {"nobody": "has-this"}
+    world.apply(deployment)
 
     def parked() -> bool:
         conditions = [c for pod in world.pods(name) for c in pod["status"].get("conditions", [])]
@@ -133,7 +133,7 @@ def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
     assert [member["leader"] for member in members(world, "hot")].count(True) == 1
 
 
-def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_force(world: World) -> None:
+def test_what_the_schedulers_cannot_load_is_reported_and_the_last_good_one_stays_in_force(world: World) -> None:
     before = running(world, "careful")
     spec = {"plugin": "Absent", "declares": {"hooks": ["filter"]}}
     absent = {
@@ -196,17 +196,17 @@ def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Pat
 
 
 def test_a_document_that_somebody_deletes_or_spoils_is_put_back_and_nobody_stops(world: World) -> None:
-    def written() -> object:
+    def stored() -> object:
         return (world.get("configmap", "berth-spoiled", NAMESPACE) or {}).get("data")
 
-    before, document = running(world, "spoiled"), written()
+    before, document = running(world, "spoiled"), stored()
     nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
     for damage in (
         ("delete", "configmap", "berth-spoiled"),
         ("patch", "configmap", "berth-spoiled", "--type=merge", f"--patch={nonsense}"),
     ):
         world.kubectl(*damage, f"--namespace={NAMESPACE}")
-        world.eventually(lambda: written() == document, 20)
+        world.eventually(lambda: stored() == document, 20)
         world.eventually(lambda: not any("error" in member for member in members(world, "spoiled")), 20)
         world.eventually(lambda: follow(world, "spoiled"), 20)
     assert processes(world, "spoiled") == before

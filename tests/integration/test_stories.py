@@ -29,14 +29,14 @@ def cluster(audit_log: AuditLog) -> Iterator[Cluster]:
         images={"berth:test": [str(Path(sys.executable).parent / "python")]},
         apiserver_args=audit_log.apiserver_args,
     )
-    with devcluster.running(spec) as made:
-        yield made
+    with devcluster.running(spec) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
-    with on_process_nodes(cluster) as made:
-        yield made
+    with on_process_nodes(cluster) as installation:
+        yield installation
 
 
 def binders(audit_log: AuditLog, deployment: str) -> set[str]:

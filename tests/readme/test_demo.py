@@ -25,14 +25,14 @@ def demo(directory: Path, *options: str, output: int) -> subprocess.Popen[bytes]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
 
-def screen_until(terminal: int, wanted: str, seconds: float) -> str:
+def screen_until(terminal: int, expected: str, seconds: float) -> str:
     """What the terminal has shown by the time that ``wanted`` stands on it."""
-    shown, end = "", time.monotonic() + seconds
-    while wanted not in shown:
-        assert time.monotonic() < end, f"{wanted!r} was not shown within {seconds:g} s:\n{shown}"
+    text, end = "", time.monotonic() + seconds
+    while expected not in text:
+        assert time.monotonic() < end, f"{expected!r} was not shown within {seconds:g} s:\n{text}"
         if select.select([terminal], [], [], 0.5)[0]:
-            shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(terminal, 65536).decode(errors="replace"))
-    return shown
+            text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(terminal, 65536).decode(errors="replace"))
+    return text
 
 
 def processes_below(directory: Path) -> list[str]:
@@ -50,9 +50,9 @@ def test_ctrl_c_ends_the_live_demo_and_leaves_nothing_behind(tmp_path: Path) -> 
     terminal, output = pty.openpty()
     running = demo(tmp_path, output=output)
     try:
-        shown = screen_until(terminal, "pods: ", 90)
-        assert "Ctrl-C here ends everything" in shown
-        assert f". {tmp_path}" in shown.replace("\r\n", "")
+        text = screen_until(terminal, "pods: ", 90)
+        assert "Ctrl-C here ends everything" in text
+        assert f". {tmp_path}" in text.replace("\r\n", "")
         screen_until(terminal, "process-0", 60)  # a pod on its node
 
         running.send_signal(signal.SIGINT)

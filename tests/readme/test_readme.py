@@ -37,8 +37,8 @@ def test_make_demo_binds_pods_with_the_profiles_own_scheduler(tmp_path: Path) ->
     home.mkdir()
     tree = clean_copy(tmp_path / "berth")
     caches = {"PIP_CACHE_DIR": Path.home() / ".cache/pip", "UV_CACHE_DIR": Path.home() / ".cache/uv"}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_A_USERS)}
-    environment = {name: str(path) for name, path in caches.items()} | kept
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(NOT_A_USERS)}
+    environment = {name: str(path) for name, path in caches.items()} | inherited
     environment |= {"HOME": str(home), "DEVCLUSTER_CACHE": str(cache.root())}
 
     ran = subprocess.run(

@@ -26,7 +26,7 @@ def screen(state: DemoState) -> str:
     return captured.get()
 
 
-def test_what_stalls_the_profile_is_said_while_the_demo_waits_and_shown() -> None:
+def test_what_stalls_the_profile_is_printed_while_the_demo_waits_and_on_the_screen() -> None:
     stalled = story.stalled_message(profile(Ready="no process is ready", Stalled=PORT_IN_USE))
     state = DemoState({story.PROFILE: "Ready=False"}, [], "", "", stalled)
     assert (
@@ -41,7 +41,7 @@ def test_a_profile_that_gets_on_is_not_called_stalled() -> None:
     assert "stalled" not in screen(state)
 
 
-def test_how_long_a_pod_waited_is_said_to_count_from_its_creation() -> None:
+def test_a_pods_waiting_time_counts_from_its_creation() -> None:
     text = screen(DemoState({}, [Row("packed-1", "Running", "process-0", story.PROFILE, 13.0)], "", ""))
     assert "13 s" in text
     assert story.WAITED in text

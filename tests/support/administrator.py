@@ -149,11 +149,11 @@ class Followed:
         if self._connection.sock:
             self._connection.sock.close()
 
-    def wait(self, found: Callable[[dict[str, Object]], T | None], seconds: float = 30) -> T:
+    def wait(self, check: Callable[[dict[str, Object]], T | None], seconds: float = 30) -> T:
         """What ``found`` returns about the objects once it is neither None nor false. Raises TimeoutError."""
         end = time.monotonic() + seconds
         with self._changed:
-            while not (answer := found(self.objects)):
+            while not (answer := check(self.objects)):
                 if not self._changed.wait(end - time.monotonic()) and time.monotonic() > end:
                     raise TimeoutError(f"the watch did not show it within {seconds:g} s")
             return answer

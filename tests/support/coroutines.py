@@ -13,7 +13,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a coroutine function to its end; leave every other test to pytest."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    parameters = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in parameters}
     asyncio.run(pyfuncitem.obj(**arguments))
     return True

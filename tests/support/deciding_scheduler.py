@@ -31,8 +31,8 @@ class Line:
 
 
 @dataclass(slots=True)
-class Told:
-    """What the log tells about the decision on one pod."""
+class LoggedDecision:
+    """Everything in the log about the decision on one pod."""
 
     scores: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """By plugin and node, with the weight."""
@@ -81,23 +81,23 @@ class DecidingScheduler:
         """Start over with what is said from now on."""
         self.lines().clear()
 
-    def told(self, pod: str) -> Told:
-        """What was said about ``pod`` up to the end of the first attempt at it."""
-        told = Told()
+    def logged(self, pod: str) -> LoggedDecision:
+        """Return everything about ``pod`` up to the end of the first attempt at it."""
+        logged = LoggedDecision()
         for line in _first_attempt(self.lines(), pod):
-            _note(line, pod, told)
-        return told
+            _note(line, pod, logged)
+        return logged
 
 
 def _first_attempt(lines: Iterable[Line], pod: str) -> Iterator[Line]:
     """The lines of the first attempt, as attempts follow one another; before that those about ``pod``."""
-    begun = False
+    is_inside = False
     for line in lines:
         if line.says == "About to try and schedule pod":
-            if begun:
+            if is_inside:
                 return
-            begun = line.values["pod"] == pod
-        elif begun or line.values.get("pod") == pod:
+            is_inside = line.values["pod"] == pod
+        elif is_inside or line.values.get("pod") == pod:
             yield line
 
 
@@ -109,22 +109,22 @@ def _read(text: str) -> Line | None:
     return Line(match[1].replace('\\"', '"'), values)
 
 
-def _note(line: Line, pod: str, told: Told) -> None:
+def _note(line: Line, pod: str, logged: LoggedDecision) -> None:
     values = line.values
     if line.says == "Pod is a potential preemption victim on node":
-        told.victims[values["node"]].add(values["pod"])
+        logged.victims[values["node"]].add(values["pod"])
     elif line.says == "Pods are potential preemption victims on node":  # since 1.37
-        told.victims[values["node"]].update(
+        logged.victims[values["node"]].update(
             f"{load['namespace']}/{load['name']}" for load in json.loads(values["pods"])
         )
     elif values.get("pod") != pod:
         return
     elif line.says == "Plugin scored node for pod":
-        told.scores[values["plugin"]][values["node"]] = int(values["score"])
+        logged.scores[values["plugin"]][values["node"]] = int(values["score"])
     elif line.says == "Calculated node's final score for pod":
-        told.totals[values["node"]] = int(values["score"])
+        logged.totals[values["node"]] = int(values["score"])
     elif line.says == "Status after running PreEnqueue plugin":
-        told.gates[values["plugin"]] = values["status"]
+        logged.gates[values["plugin"]] = values["status"]
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def documents(target: Target) -> SearchStrategy[dict[str, Json]]:
 
 def _object(always: dict[str, Json] | None = None, /, **fields: Any) -> SearchStrategy[dict[str, Json]]:
     """A mapping with any of these ``fields``."""
-    return st.fixed_dictionaries({}, optional=fields).map(lambda found: {**(always or {}), **found})
+    return st.fixed_dictionaries({}, optional=fields).map(lambda optional_fields: {**(always or {}), **optional_fields})
 
 
 def _leader_election() -> SearchStrategy[dict[str, Json]]:
@@ -75,25 +75,25 @@ def _profiles(target: Target) -> SearchStrategy[list[dict[str, Json]]]:
         percentageOfNodesToScore=st.integers(0, 100), plugins=_plugins(target), pluginConfig=_plugin_config(target)
     )
     named = st.lists(_NAMES, min_size=1, max_size=3, unique=True)
-    return _each_with("schedulerName", named, one) | st.lists(one, max_size=1)
+    return _named("schedulerName", named, one) | st.lists(one, max_size=1)
 
 
 @st.composite
-def _each_with(draw: st.DrawFn, field: str, names: SearchStrategy[list[str]], rest: Json) -> list[dict[str, Json]]:
+def _named(draw: st.DrawFn, field: str, names: SearchStrategy[list[str]], rest: Json) -> list[dict[str, Json]]:
     """A mapping for each of the ``names``, and the ``rest`` of it."""
     return [{field: name, **draw(rest)} for name in draw(names)]
 
 
 def _plugins(target: Target) -> SearchStrategy[dict[str, Json]]:
-    known = catalog.defaults(target.version)
+    defaults = catalog.defaults(target.version)
     points = {
-        point: _plugin_set([name for name, extends in known.extends.items() if point in extends])
-        for point in known.points
+        point: _plugin_set([name for name, extends in defaults.extends.items() if point in extends])
+        for point in defaults.points
         if point not in ("queueSort", "bind")
     }
     queue_sort = st.just({"enabled": [{"name": "PrioritySort"}], "disabled": [{"name": "*"}]})
     bind = st.just({"disabled": [{"name": "*"}], "enabled": [{"name": "DefaultBinder"}]})
-    return _object(**points, bind=bind, multiPoint=_multi_point(sorted(known.extends)), queueSort=queue_sort)
+    return _object(**points, bind=bind, multiPoint=_multi_point(sorted(defaults.extends)), queueSort=queue_sort)
 
 
 def _plugin_set(names: list[str]) -> SearchStrategy[dict[str, Json]]:
@@ -113,9 +113,9 @@ def _multi_point(names: list[str]) -> SearchStrategy[dict[str, Json]]:
     """Changes everywhere, that keep one to sort and one to bind."""
 
     def complete(plugin_set: dict[str, Json]) -> dict[str, Json]:
-        gone = {plugin["name"] for plugin in plugin_set.get("disabled", ())}
+        disabled = {plugin["name"] for plugin in plugin_set.get("disabled", ())}
         have = {plugin["name"] for plugin in plugin_set.get("enabled", ())}
-        needed = [name for name in ("PrioritySort", "DefaultBinder") if gone & {name, "*"} and name not in have]
+        needed = [name for name in ("PrioritySort", "DefaultBinder") if disabled & {name, "*"} and name not in have]
         return {**plugin_set, "enabled": [*plugin_set.get("enabled", ()), *({"name": name} for name in needed)]}
 
     return _plugin_set(names).map(complete)
@@ -207,10 +207,10 @@ def _spread() -> SearchStrategy[dict[str, Json]]:
         ),
     ).map(lambda both: {**both[0], **both[1]})
     constraints = st.lists(
-        constraint, max_size=2, unique_by=lambda each: (each["topologyKey"], each["whenUnsatisfiable"])
+        constraint, max_size=2, unique_by=lambda item: (item["topologyKey"], item["whenUnsatisfiable"])
     )
-    given = constraints.map(lambda found: {"defaultingType": "List", "defaultConstraints": found})
-    return given | st.sampled_from([{}, {"defaultingType": "System"}, {"defaultingType": ""}])
+    lists = constraints.map(lambda items: {"defaultingType": "List", "defaultConstraints": items})
+    return lists | st.sampled_from([{}, {"defaultingType": "System"}, {"defaultingType": ""}])
 
 
 def _managed(extender: dict[str, Any]) -> Any:

@@ -35,7 +35,7 @@ class Extender(ThreadingHTTPServer):
     def __init__(self, answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = dict(answers)
-        self.asked: list[tuple[str, Object]] = []
+        self.received: list[tuple[str, Object]] = []
         self.headers: list[Mapping[str, str]] = []
         """Of each question."""
         self.clients: set[object] = set()
@@ -50,7 +50,7 @@ class Extender(ThreadingHTTPServer):
 
     def questions(self, verb: str) -> list[Object]:
         """What it was asked with one verb."""
-        return [question for asked, question in self.asked if asked == verb]
+        return [question for received_verb, question in self.received if received_verb == verb]
 
     def configuration(self, **fields: Any) -> Object:
         """How a document speaks of it; it has a verb of the same name for each that it answers."""
@@ -92,16 +92,16 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         verb = self.path.strip("/").rpartition("/")[2]
-        self.server.asked.append((verb, question))
+        self.server.received.append((verb, question))
         self.server.headers.append(dict(self.headers))
         self.server.clients.add(self.client_address)
         answer = self.server.answers[verb](question) if verb in self.server.answers else Raw(404)
-        said = answer if isinstance(answer, Raw) else Raw(200, json.dumps(answer).encode())
-        self.send_response(said.status)
+        reply = answer if isinstance(answer, Raw) else Raw(200, json.dumps(answer).encode())
+        self.send_response(reply.status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said.body)))
+        self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(said.body)
+        self.wfile.write(reply.body)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""

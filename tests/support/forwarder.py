@@ -81,8 +81,8 @@ class Forwarder:
         if self._turns and self.carried >= self._turns[0][0]:
             _, act = self._turns.pop(0)
             self.carried = 0
-            for each in self.lines:
-                act(each)
+            for line in self.lines:
+                act(line)
 
 
 def if_busy(act: Callable[[Line], None], carried: int = 10_000) -> Callable[[Line], None]:
@@ -102,8 +102,8 @@ async def forwarded(cluster: Cluster, directory: Path) -> AsyncIterator[Forwarde
     to = urlsplit(cluster.server)
     forwarder = Forwarder(to.hostname or "", to.port or 443)
     server = await asyncio.start_server(forwarder.serve, "127.0.0.1", 0)
-    for each in document["clusters"]:
-        each["cluster"]["server"] = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    for entry in document["clusters"]:
+        entry["cluster"]["server"] = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     (directory / "kubeconfig").write_text(yaml.safe_dump(document))
     try:
         yield forwarder

@@ -45,8 +45,10 @@ class Answer:
         """The plugins of each profile at each point, in order, with weights; logged at -v 2."""
         return [
             {
-                point[0].lower() + point[1:]: [(plugin["Name"], plugin["Weight"]) for plugin in found["Enabled"] or ()]
-                for point, found in json.loads(logged).items()
+                point[0].lower() + point[1:]: [
+                    (plugin["Name"], plugin["Weight"]) for plugin in plugin_set["Enabled"] or ()
+                ]
+                for point, plugin_set in json.loads(logged).items()
             }
             for logged in _PLUGINS.findall(self.log)
         ]
@@ -73,9 +75,9 @@ class KubeScheduler:
             if gates:
                 flags.append("--feature-gates=" + ",".join(f"{gate}={str(on).lower()}" for gate, on in gates.items()))
             run = subprocess.run([self.binary, *flags], capture_output=True, text=True, timeout=60, check=False)
-            written = yaml.load(target.read_text(), Loader=_Loader) if target.exists() else None  # noqa: S506
-        said = "" if written is not None else run.stderr.rpartition("command failed")[2].strip() or "no reason"
-        return Answer(written, said, run.stderr)
+            document = yaml.load(target.read_text(), Loader=_Loader) if target.exists() else None  # noqa: S506
+        problem = "" if document is not None else run.stderr.rpartition("command failed")[2].strip() or "no reason"
+        return Answer(document, problem, run.stderr)
 
     def ask_all(self, texts: Iterable[str | bytes]) -> list[Answer]:
         """The answers to many, two at a time."""

@@ -44,20 +44,20 @@ def rejections(plugin: Plugin, pod: Pod, cluster: testing.Cluster) -> dict[str, 
     """Node to reasons. Asserts that ``filter_row`` says the same as ``filter``, with its state and without."""
     nodes = every(cluster)
     state = _filter_state(plugin, pod, nodes)
-    found = _by_all(plugin, pod, nodes, state)
-    assert _by_row(plugin, pod, nodes, state) == found
-    assert _by_all(plugin, pod, nodes, None) == found
-    assert _by_row(plugin, pod, nodes, None) == found
-    return found
+    reasons = _by_all(plugin, pod, nodes, state)
+    assert _by_row(plugin, pod, nodes, state) == reasons
+    assert _by_all(plugin, pod, nodes, None) == reasons
+    assert _by_row(plugin, pod, nodes, None) == reasons
+    return reasons
 
 
 def _by_all(plugin: Plugin, pod: Pod, nodes: NodeTable, state: Any) -> dict[str, Reasons]:
-    found: dict[str, Reasons] = {name: set() for name in nodes.names}
+    reasons: dict[str, Reasons] = {name: set() for name in nodes.names}
     for reject in plugin.filter(pod, nodes, state):
         resolvable = np.broadcast_to(reject.resolvable, len(nodes))
         for row in np.flatnonzero(np.broadcast_to(reject.rows, len(nodes))).tolist():
-            found[nodes.names[row]].add((reject.reason, bool(resolvable[row])))
-    return found
+            reasons[nodes.names[row]].add((reject.reason, bool(resolvable[row])))
+    return reasons
 
 
 def _by_row(plugin: Plugin, pod: Pod, nodes: NodeTable, state: Any) -> dict[str, Reasons]:

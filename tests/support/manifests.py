@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/profiles.md"
 
 
-def shown() -> dict[str, list[dict[str, Any]]]:
+def documented_manifests() -> dict[str, list[dict[str, Any]]]:
     """By place, the objects that belong together: those of a block of the page, or of a file."""
     return dict(_blocks()) | {
         str(file.relative_to(ROOT)): list(yaml.safe_load_all(file.read_text()))

@@ -40,7 +40,7 @@ class Binding:
 
 
 @dataclass
-class Told:
+class WholeAnswer:
     """An answer that is read as it comes, all at once."""
 
     text: bytes
@@ -63,7 +63,7 @@ class Miniature:
     """The uids of pods that had a node at some time."""
     bound_by_us: set[str] = field(default_factory=set)
     show: Callable[[list[Happened], int], list[Happened]] = lambda happened, _: happened
-    made: int = 0
+    created: int = 0
     server = "http://miniature"
 
     # What happens.
@@ -80,8 +80,8 @@ class Miniature:
         return [event for event in self.happened if event.path == path]
 
     def create(self, path: str, name: str, **fields: Any) -> None:
-        self.made += 1
-        self._write("ADDED", path, {"metadata": {"name": name, "uid": f"{name}-{self.made}"}, **fields})
+        self.created += 1
+        self._write("ADDED", path, {"metadata": {"name": name, "uid": f"{name}-{self.created}"}, **fields})
 
     def change(self, path: str, name: str, part: str, **fields: Any) -> None:
         old = self.objects[path][name]
@@ -92,11 +92,11 @@ class Miniature:
 
     def bind(self, name: str, uid: str, node: str) -> int:
         """Bind a pod as the API server does; the status of its answer."""
-        found = self.pods.get(name)
-        if found is None:
+        pod = self.pods.get(name)
+        if pod is None:
             return 404
-        metadata = found["metadata"]
-        if metadata["uid"] != uid or found["spec"].get("nodeName") or metadata.get("deletionTimestamp"):
+        metadata = pod["metadata"]
+        if metadata["uid"] != uid or pod["spec"].get("nodeName") or metadata.get("deletionTimestamp"):
             return 409
         self.change(PODS, name, "spec", nodeName=node)
         self.bound.add(uid)
@@ -104,25 +104,27 @@ class Miniature:
 
     def _write(self, kind: str, path: str, item: Object) -> None:
         version = len(self.happened) + 1
-        written = {**item, "metadata": {**item["metadata"], "resourceVersion": str(version)}}
+        stored = {**item, "metadata": {**item["metadata"], "resourceVersion": str(version)}}
         if kind == "DELETED":
             del self.objects[path][item["metadata"]["name"]]
         else:
-            self.objects[path][item["metadata"]["name"]] = written
-        line = json.dumps({"type": kind, "object": written}).encode() + b"\n"
+            self.objects[path][item["metadata"]["name"]] = stored
+        line = json.dumps({"type": kind, "object": stored}).encode() + b"\n"
         self.happened.append(Happened(version, path, line))
 
     # What is asked.
 
     @asynccontextmanager
-    async def stream(self, path: str, *, params: Mapping[str, str], silence_seconds: float) -> AsyncIterator[Told]:
+    async def stream(
+        self, path: str, *, params: Mapping[str, str], silence_seconds: float
+    ) -> AsyncIterator[WholeAnswer]:
         if "watch" in params:
             since = int(params["resourceVersion"])
-            shown = self.show(self.happened_to(path), since)
-            yield Told(b"".join(event.line for event in shown))
+            events = self.show(self.happened_to(path), since)
+            yield WholeAnswer(b"".join(event.line for event in events))
         else:
             self.listed_at[path] = len(self.happened)
-            yield Told(self._list(list(self.objects[path].values())))
+            yield WholeAnswer(self._list(list(self.objects[path].values())))
 
     async def get(self, path: str, params: Mapping[str, str], accept: str) -> bytes:
         return self._list([])

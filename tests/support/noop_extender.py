@@ -52,9 +52,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: NoopExtender
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        names = asked["NodeNames"] or []
-        self.server.feasible[asked["Pod"]["metadata"]["uid"]] = frozenset(names)
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        names = question["NodeNames"] or []
+        self.server.feasible[question["Pod"]["metadata"]["uid"]] = frozenset(names)
         answer = json.dumps({"NodeNames": names}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

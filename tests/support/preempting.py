@@ -41,12 +41,12 @@ def pod(
     """A pod; ``node`` is where it runs."""
     metadata = {"name": name, "namespace": "default", "uid": name, "labels": dict(labels or {})}
     container = {"name": "main", "resources": {"requests": dict(requests or {})}}
-    written = {
+    manifest = {
         "metadata": metadata | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {}),
         "spec": {"priority": priority, "nodeName": node, "schedulerName": "test", "containers": [container], **spec},
         "status": {**({"startTime": started} if started else {}), **(status or {})},
     }
-    return msgspec.convert(written, Pod)
+    return msgspec.convert(manifest, Pod)
 
 
 def budget(name: str, allowed: int, disrupted: Iterable[str] = (), **labels: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Preempted:
     victims: list[str] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)
     attempts: int = 0
-    chosen_victims: list[int] = field(default_factory=list)
+    victim_counts: list[int] = field(default_factory=list)
     refuses: set[str] = field(default_factory=set)
     hold: asyncio.Event | None = None
     on_preempt: Callable[[Pod], None] = lambda _: None
@@ -76,7 +76,7 @@ class Preempted:
         self.attempts += 1
 
     def count_victims(self, victims: int) -> None:
-        self.chosen_victims.append(victims)
+        self.victim_counts.append(victims)
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
         await asyncio.sleep(0)
@@ -110,8 +110,8 @@ class Scene:
         ``objects`` stand in the place of ``budgets`` where these change.
         """
         self.cluster = testing.Cluster(*(_node(node) for node in nodes))
-        for each in pods:
-            self.cluster.place(each, each.spec.node_name)
+        for placed in pods:
+            self.cluster.place(placed, placed.spec.node_name)
         self.api = Preempted()
         self.activated: list[str] = []
         self.nominations = Nominations()
@@ -119,11 +119,11 @@ class Scene:
         services = PluginServices(
             _NoBinds(),
             lambda *_: None,
-            lambda found: self.activated.extend(candidate.name for candidate in found),
+            lambda activated: self.activated.extend(pod.name for pod in activated),
             objects or testing.Objects(*budgets),
             nominations=self.nominations,
             preemptions=self.api,
-            latest=lambda each: self.latest.get(each.uid, each),
+            latest=lambda pod: self.latest.get(pod.uid, pod),
         )
         enabled = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
         self.framework = Framework(
@@ -158,7 +158,7 @@ class Scene:
         nomination = self.refused(pod).nomination
         return nomination.node if nomination and isinstance(nomination.node, str) else ""
 
-    def help_said(self, pod: Pod) -> str:
+    def post_filter_message(self, pod: Pod) -> str:
         """What is said of preemption in the message of a pod that fits nowhere."""
         return self.refused(pod).message.partition("preemption: ")[2]
 

@@ -202,16 +202,16 @@ def is_list(request: web.Request, *kinds: str) -> bool:
     return request.method == "GET" and not is_watch(request) and request.path.rpartition("/")[2] in kinds
 
 
-def every(number: int, chosen: Callable[[web.Request], bool], act: Act) -> Act:
-    """Do ``act`` to each ``number``-th of the requests that are ``chosen``."""
-    seen = 0
+def every(number: int, is_affected: Callable[[web.Request], bool], act: Act) -> Act:
+    """Do ``act`` to each ``number``-th of the requests that are affected."""
+    count = 0
 
     async def rule(request: web.Request, proxy: Proxy) -> web.StreamResponse | None:
-        nonlocal seen
-        if not chosen(request):
+        nonlocal count
+        if not is_affected(request):
             return None
-        seen += 1
-        answer: web.StreamResponse | None = await act(request, proxy) if seen % number == 0 else None
+        count += 1
+        answer: web.StreamResponse | None = await act(request, proxy) if count % number == 0 else None
         return answer
 
     return rule
@@ -228,15 +228,15 @@ def every_other_watch(act: Act) -> Act:
     return rule
 
 
-def at(number: int, chosen: Callable[[web.Request], bool], happen: Callable[[], object]) -> Act:
-    """Have something happen when the ``number``-th of the requests that are ``chosen`` comes. All of them pass."""
-    seen = 0
+def at(number: int, is_affected: Callable[[web.Request], bool], happen: Callable[[], object]) -> Act:
+    """Have something happen when the ``number``-th of the affected requests comes. All of them pass."""
+    count = 0
 
     async def rule(request: web.Request, proxy: Proxy) -> None:
-        nonlocal seen
-        if chosen(request):
-            seen += 1
-            if seen == number:
+        nonlocal count
+        if is_affected(request):
+            count += 1
+            if count == number:
                 happen()
 
     return rule
@@ -256,7 +256,7 @@ def slowed(seconds: float) -> Act:
     return act
 
 
-async def held(request: web.Request, proxy: Proxy) -> None:
+async def hold(request: web.Request, proxy: Proxy) -> None:
     """Keep a request, and let it pass when nothing is to be disturbed any more."""
     while proxy.rules:  # noqa: ASYNC110  the rules are a list, which nobody can wait for
         await asyncio.sleep(0.05)
@@ -341,7 +341,7 @@ def garble_after(lines: int, garbage: bytes) -> Act:
     return act
 
 
-def told(order: Callable[[list[bytes]], list[bytes]]) -> Act:
+def reorder(order: Callable[[list[bytes]], list[bytes]]) -> Act:
     """Pass on a watch, what happens within a moment in another ``order``, which may have some lines twice."""
 
     async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:

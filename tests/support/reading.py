@@ -13,13 +13,13 @@ KINDS = {kind.name.lower(): kind for kind in (*kinds.WATCHED, kinds.PROFILE, kin
 def read(api: Api, path: str) -> dict[str, Any]:
     """What is at ``path``. A server that was started anew since the last request, or is slow, is asked once more."""
     try:
-        found: dict[str, Any] = api.get(path)
+        item: dict[str, Any] = api.get(path)
     except (RemoteDisconnected, TimeoutError):
-        found = api.get(path)
-    return found
+        item = api.get(path)
+    return item
 
 
-def found_at(api: Api, path: str) -> dict[str, Any] | None:
+def get_or_none(api: Api, path: str) -> dict[str, Any] | None:
     """The object at ``path``; None when there is none."""
     try:
         return read(api, path)

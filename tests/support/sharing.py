@@ -78,8 +78,8 @@ def next_file(
         groups[group_of(file)].append(file)
 
     def rank(group: str) -> tuple[bool, bool, float]:
-        left = sum(seconds.get(file, UNKNOWN_SECONDS) for file in groups[group])
-        return group == current, group not in others, left
+        remaining = sum(seconds.get(file, UNKNOWN_SECONDS) for file in groups[group])
+        return group == current, group not in others, remaining
 
     open_groups = [group for group in groups if group not in INDIVISIBLE or group == current or group not in others]
     if not open_groups:

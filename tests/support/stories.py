@@ -89,12 +89,12 @@ def test_a_document_edited_to_nonsense_is_put_back_and_stops_nobody(world: World
     def document() -> str:
         return str((world.get("configmap", berth, NAMESPACE) or {})["data"]["config.yaml"])
 
-    written = document()
+    original = document()
     nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
     world.kubectl("patch", "configmap", berth, f"--namespace={NAMESPACE}", "--type=merge", f"--patch={nonsense}")
     world.kill(world, world.pod(world.holder(berth)))
 
-    world.eventually(lambda: document() == written, 5)
+    world.eventually(lambda: document() == original, 5)
     world.apply(world.deployment("after-nonsense", "story", 3, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("after-nonsense")) == 3, 40)
     world.eventually(lambda: world.condition("story", "Ready").get("status") == "True", 60)
@@ -136,9 +136,9 @@ def test_deleting_a_profile_leaves_nothing(world: World) -> None:
     world.kubectl("delete", "schedulerprofile", "short-lived")
 
     def remains() -> list[str]:
-        found = [kind for kind, namespace in GENERATED if world.get(kind, berth, namespace)]
+        kinds = [kind for kind, namespace in GENERATED if world.get(kind, berth, namespace)]
         pods = world.kubectl.items("pods", f"--namespace={NAMESPACE}", "--selector=berth.dev/profile=short-lived")
-        return found + [pod["metadata"]["name"] for pod in pods]
+        return kinds + [pod["metadata"]["name"] for pod in pods]
 
     # The garbage collector notices a kind up to 40 s after its CRD was made; a quick world is a second's matter.
     world.eventually(lambda: not remains(), 60)

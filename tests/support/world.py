@@ -17,7 +17,7 @@ from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 from scheduler_operator.resources import kinds
 from tests.support.eventually import eventually
-from tests.support.reading import KINDS, found_at, read
+from tests.support.reading import KINDS, get_or_none, read
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -78,7 +78,7 @@ class World:
     # What can be seen.
 
     def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
-        return found_at(self.api, KINDS[kind].path(namespace, name))
+        return get_or_none(self.api, KINDS[kind].path(namespace, name))
 
     def pods(self, app: str) -> list[Object]:
         selector = f"labelSelector={quote(f'app={app}')}"
@@ -90,22 +90,22 @@ class World:
 
     def condition(self, profile: str, kind: str) -> Object:
         """The profile's condition of that type; ``{}`` when it has none, or one about an older generation."""
-        found = self.get("schedulerprofile", profile)
-        assert found is not None, f"profile {profile} is gone"
-        conditions = found.get("status", {}).get("conditions", [])
-        current = [c for c in conditions if c["observedGeneration"] == found["metadata"]["generation"]]
+        item = self.get("schedulerprofile", profile)
+        assert item is not None, f"profile {profile} is gone"
+        conditions = item.get("status", {}).get("conditions", [])
+        current = [c for c in conditions if c["observedGeneration"] == item["metadata"]["generation"]]
         return next((c for c in current if c["type"] == kind), {})
 
     def pod(self, name: str) -> Object:
         """A pod of Berth's own."""
-        found = self.get("pod", name, NAMESPACE)
-        assert found is not None, f"pod {name} is gone"
-        return found
+        item = self.get("pod", name, NAMESPACE)
+        assert item is not None, f"pod {name} is gone"
+        return item
 
     def identity(self, lease: str) -> str:
         """Who holds the Lease, or ``""``."""
-        found = self.get("lease", lease, NAMESPACE) or {}
-        return str(found.get("spec", {}).get("holderIdentity") or "")
+        item = self.get("lease", lease, NAMESPACE) or {}
+        return str(item.get("spec", {}).get("holderIdentity") or "")
 
     def holder(self, lease: str) -> str:
         """The name of the pod that holds the Lease, or ``""``."""
@@ -153,19 +153,19 @@ def kill_container(world: World, pod: Object) -> None:
 
 def overcommitted(nodes: list[Object], pods: list[Object]) -> list[str]:
     """The nodes that were given more than they have of anything, computed from the API alone."""
-    asked: dict[str, Counter[str]] = defaultdict(Counter)
+    requested: dict[str, Counter[str]] = defaultdict(Counter)
     for pod in pods:
         if node := pod["spec"].get("nodeName"):
-            asked[node]["pods"] += 1000
+            requested[node]["pods"] += 1000
             for container in pod["spec"]["containers"]:
                 for resource, quantity in container.get("resources", {}).get("requests", {}).items():
-                    asked[node][resource] += thousandths(quantity)
+                    requested[node][resource] += thousandths(quantity)
     room = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
     return [
-        f"{node}: {wanted / 1000:g} {resource} of {room[node].get(resource, 0)}"
-        for node, wants in asked.items()
-        for resource, wanted in wants.items()
-        if wanted > thousandths(room[node].get(resource, "0"))
+        f"{node}: {amount / 1000:g} {resource} of {room[node].get(resource, 0)}"
+        for node, wants in requested.items()
+        for resource, amount in wants.items()
+        if amount > thousandths(room[node].get(resource, "0"))
     ]
 
 

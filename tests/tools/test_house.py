@@ -99,7 +99,7 @@ def test_a_private_function_with_one_mention_has_one_caller(module: Module) -> N
     assert [function.name for function in module.functions if function.has_one_caller] == ["_sort"]
 
 
-def test_attributes_of_others_are_told_from_own_ones(module: Module) -> None:
+def test_attributes_of_others_are_distinguished_from_own_ones(module: Module) -> None:
     assert [mention.text for mention in module.attributes_set_on_others] == ["pod._hidden"]
     assert module.private_attributes_of_others == 1
     assert {"size", "ready"} <= module.declared_attributes
@@ -110,7 +110,7 @@ def test_words_count_as_parts_of_identifiers_but_not_in_names_of_other_projects(
 
 
 @pytest.mark.parametrize("name", ["told", "_told", "was_told", "ToldPods", "TOLD", "HTTPTold"])
-def test_words_are_seen_in_every_spelling(tmp_path: Path, name: str) -> None:
+def test_words_count_in_every_spelling(tmp_path: Path, name: str) -> None:
     assert len(read_module(write(tmp_path / "m.py", f"{name} = 1\n")).vague_identifiers) == 1
 
 

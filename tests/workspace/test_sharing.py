@@ -37,10 +37,10 @@ def test_a_worker_that_is_idle_gets(files: list[str], current: str | None, other
     assert next_file(files, SECONDS, current, others) == expected
 
 
-def test_seconds_are_taken_over_from_a_report() -> None:
-    this, gone = "tests/workspace/test_sharing.py", "tests/workspace/test_that_never_was.py"
+def test_seconds_are_read_from_a_report() -> None:
+    this, removed = "tests/workspace/test_sharing.py", "tests/workspace/test_that_never_was.py"
     case = '<testcase classname="tests.workspace.{}" time="{}">{}</testcase>'
     cases = (("test_sharing", "1.25", ""), ("test_sharing", "0.5", ""), ("test_workspace", "9", "<skipped/>"))
     report = f"<testsuite>{''.join(case.format(*values) for values in cases)}</testsuite>"
-    before = {gone: 3.0, this: 7.0, "tests/workspace/test_workspace.py": 2.0}
+    before = {removed: 3.0, this: 7.0, "tests/workspace/test_workspace.py": 2.0}
     assert add_measured(before, report) == {this: 1.8, "tests/workspace/test_workspace.py": 2.0}

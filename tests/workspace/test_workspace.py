@@ -17,8 +17,8 @@ def tracked(*patterns: str) -> list[Path]:
 
 def test_the_standard_librarys_operator_wins_at_the_root() -> None:
     look = "import operator; print(operator.itemgetter, operator.__file__)"
-    found = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert str(ROOT) not in found
+    path = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert str(ROOT) not in path
 
 
 @pytest.mark.parametrize("folder", ["operator", "scheduler_runtime", "devcluster", "tests"])

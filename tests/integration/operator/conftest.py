@@ -20,8 +20,8 @@ def installed(
     """The chart on a cluster whose one node, a fake one, says of every pod that it is ready."""
     cluster = cluster_factory(Spec(fake_nodes=1, node="none"))
     apply_crds_before_controllers(cluster)
-    with installation(cluster, tmp_path_factory.mktemp("operators")) as made:
-        yield made
+    with installation(cluster, tmp_path_factory.mktemp("operators")) as operators:
+        yield operators
 
 
 @pytest.fixture(scope="module")

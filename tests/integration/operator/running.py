@@ -20,7 +20,7 @@ from devcluster import Cluster
 from devcluster.model.api import Api
 from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
-from tests.support.reading import KINDS, found_at
+from tests.support.reading import KINDS, get_or_none
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(sys.executable).parent
@@ -64,18 +64,18 @@ class Installed:
         self.cluster.kubectl("delete", kind, name, "--wait=false", *where)
 
     def get(self, kind: str, name: str) -> Object | None:
-        return found_at(self.api, KINDS[kind].path(NAMESPACE, name))
+        return get_or_none(self.api, KINDS[kind].path(NAMESPACE, name))
 
     def patch(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
         self.api.merge(KINDS[kind].path(NAMESPACE, name), change)
 
     def condition(self, name: str, of: str, kind: str = "schedulerprofile") -> Object:
         """The condition of that type about the newest generation, ``{}`` when there is none."""
-        found = self.get(kind, name)
-        assert found is not None, f"{kind} {name} is gone"
-        conditions = found.get("status", {}).get("conditions", [])
+        item = self.get(kind, name)
+        assert item is not None, f"{kind} {name} is gone"
+        conditions = item.get("status", {}).get("conditions", [])
         current = [
-            condition for condition in conditions if condition["observedGeneration"] == found["metadata"]["generation"]
+            condition for condition in conditions if condition["observedGeneration"] == item["metadata"]["generation"]
         ]
         return next((condition for condition in current if condition["type"] == of), {})
 
@@ -84,21 +84,21 @@ class Installed:
 
     def is_stalled_for(self, name: str, reason: str) -> Object:
         """The condition Stalled when it is true for that reason."""
-        found = self.condition(name, "Stalled")
-        return found if found.get("reason") == reason else {}
+        stalled = self.condition(name, "Stalled")
+        return stalled if stalled.get("reason") == reason else {}
 
     def generated(self, name: str) -> dict[str, Object]:
         """What exists for a profile, by kind."""
         selector = quote(f"berth.dev/profile={name}")
-        found = {
+        answers = {
             kind.name: self.api.get(f"{kind.collection(NAMESPACE)}?labelSelector={selector}") for kind in GENERATED
         }
-        return {kind: items[0] for kind, answer in found.items() if (items := answer["items"])}
+        return {kind: items[0] for kind, answer in answers.items() if (items := answer["items"])}
 
     def document(self, name: str) -> Any:
         """The document of a profile's process, ``{}`` when there is none."""
-        found = self.get("configmap", f"berth-{name}")
-        return yaml.safe_load(found["data"]["config.yaml"]) if found else {}
+        config_map = self.get("configmap", f"berth-{name}")
+        return yaml.safe_load(config_map["data"]["config.yaml"]) if config_map else {}
 
     def events(self, profile: str) -> list[str]:
         events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
@@ -228,12 +228,12 @@ def delete_crds(cluster: Cluster) -> None:
 
     An API server that is short of time may need minutes until it knows that nothing of a kind is left; then it is told.
     """
-    gone = ("wait", "--for=delete", "--timeout=20s", "-f", str(ROOT / "crds"))
+    wait_until_deleted = ("wait", "--for=delete", "--timeout=20s", "-f", str(ROOT / "crds"))
     cluster.kubectl("delete", "--wait=false", "-f", str(ROOT / "crds"))
-    if cluster.kubectl(*gone, check=False).returncode:
+    if cluster.kubectl(*wait_until_deleted, check=False).returncode:
         nothing_to_do = ("--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
         cluster.kubectl("patch", "-f", str(ROOT / "crds"), *nothing_to_do, check=False)
-        cluster.kubectl(*gone)
+        cluster.kubectl(*wait_until_deleted)
 
 
 def profile(name: str, **spec: Any) -> Object:

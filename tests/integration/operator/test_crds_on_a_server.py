@@ -13,7 +13,7 @@ from scheduler_operator.cluster.api import Api, ApiError
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.resources import kinds
 from tests.integration.operator.running import NAMESPACE, Object, apply_crds, plugin_config, profile
-from tests.support.manifests import shown
+from tests.support.manifests import documented_manifests
 
 pytestmark = pytest.mark.cluster
 
@@ -100,8 +100,8 @@ SOURCE = {"configMap": {"name": "price-cap", "key": "price_cap.py", "sha256": "0
 
 def declaring(**more: Any) -> Object:
     """A PluginConfig whose spec has these fields too."""
-    written = plugin_config("prices", "PriceCap", maxHourlyPrice=2.5)
-    return {**written, "spec": {**written["spec"], **more}}
+    manifest = plugin_config("prices", "PriceCap", maxHourlyPrice=2.5)
+    return {**manifest, "spec": {**manifest["spec"], **more}}
 
 
 @pytest.fixture(
@@ -113,20 +113,20 @@ def declaring(**more: Any) -> Object:
 def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """An API server that has the CRDs."""
     spec = Spec(kubernetes=request.param, node="none", scheduler=False, controller_manager=False)
-    with devcluster.running(spec) as made:
-        apply_crds(made)
-        yield made
+    with devcluster.running(spec) as cluster:
+        apply_crds(cluster)
+        yield cluster
 
 
-def attempt(server: Cluster, written: Object) -> str:
+def attempt(server: Cluster, manifest: Object) -> str:
     """What the server says to ``written``; empty when it would take it."""
-    kind = kinds.PROFILE if written["kind"] == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
+    kind = kinds.PROFILE if manifest["kind"] == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
     query = {"dryRun": "All", "fieldValidation": "Strict"}
 
     async def create() -> str:
         api = Api(Credentials(str(server.kubeconfig)), "test")
         try:
-            await api.request("POST", kind.collection(NAMESPACE), written, query=query)
+            await api.request("POST", kind.collection(NAMESPACE), manifest, query=query)
         except ApiError as error:
             return error.message
         finally:
@@ -137,7 +137,7 @@ def attempt(server: Cluster, written: Object) -> str:
 
 
 @pytest.mark.parametrize(
-    "written",
+    "manifest",
     [
         pytest.param(EVERYTHING, id="every-field"),
         pytest.param(profile("empty"), id="no-field"),
@@ -159,12 +159,12 @@ def attempt(server: Cluster, written: Object) -> str:
         pytest.param(declaring(declares={"hooks": ["filter"]}), id="plugin-config-with-one-hook"),
     ],
 )
-def test_is_taken(server: Cluster, written: Object) -> None:
-    assert attempt(server, written) == ""
+def test_is_accepted(server: Cluster, manifest: Object) -> None:
+    assert attempt(server, manifest) == ""
 
 
 @pytest.mark.parametrize(
-    ("written", "words"),
+    ("manifest", "words"),
     [
         pytest.param(profile("a" * 53), "metadata.name: Too long: may not be more than 52 bytes", id="long-name"),
         pytest.param(profile("with.dot"), "metadata.name in body should match", id="dot-in-name"),
@@ -287,13 +287,13 @@ def test_is_taken(server: Cluster, written: Object) -> None:
         pytest.param(plugin_config("x", ""), "spec.plugin", id="plugin-config-without-plugin"),
     ],
 )
-def test_is_refused(server: Cluster, written: Object, words: str) -> None:
-    assert words in attempt(server, written)
+def test_is_refused(server: Cluster, manifest: Object, words: str) -> None:
+    assert words in attempt(server, manifest)
 
 
 def test_fields_are_explained(server: Cluster) -> None:
-    told = server.kubectl("explain", "schedulerprofile.spec.scheduler.replicas").stdout
-    assert "How many processes" in told
+    text = server.kubectl("explain", "schedulerprofile.spec.scheduler.replicas").stdout
+    assert "How many processes" in text
 
 
 def test_kinds_have_short_names_and_a_category(server: Cluster) -> None:
@@ -302,9 +302,11 @@ def test_kinds_have_short_names_and_a_category(server: Cluster) -> None:
     assert " plc " in resources
 
 
-def test_everything_that_is_shown_is_taken(server: Cluster) -> None:
+def test_every_documented_manifest_is_accepted(server: Cluster) -> None:
     refused = {
-        f"{place} {each['metadata']['name']}": attempt(server, each) for place, all_ in shown().items() for each in all_
+        f"{place} {manifest['metadata']['name']}": attempt(server, manifest)
+        for place, all_ in documented_manifests().items()
+        for manifest in all_
     }
     assert {where: words for where, words in refused.items() if words} == {}
 
@@ -344,5 +346,5 @@ def test_the_columns_show_what_the_status_says(server: Cluster) -> None:
 def test_those_who_join_a_profile_can_be_listed(server: Cluster) -> None:
     for name, spec in {"joined": {}, "guest": {"joins": "joined"}, "other": {"joins": "another"}}.items():
         server.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump(profile(name, **spec)))
-    found = server.kubectl("get", "sp", "--field-selector=spec.joins=joined", "-o", "name").stdout.split()
-    assert found == ["schedulerprofile.berth.dev/guest"]
+    names = server.kubectl("get", "sp", "--field-selector=spec.joins=joined", "-o", "name").stdout.split()
+    assert names == ["schedulerprofile.berth.dev/guest"]

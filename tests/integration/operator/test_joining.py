@@ -43,10 +43,13 @@ def status(installed: Installed, name: str) -> Any:
 def test_a_profile_runs_in_the_process_that_it_joins(installed: Installed, owner: str, guest: str) -> None:
     assert schedulers(installed, owner) == [owner, guest]
     assert installed.generated(guest) == {}
-    found = status(installed, guest)
-    assert (found["configMap"], found["configHash"]) == ("berth-owner", status(installed, owner)["configHash"])
-    assert "effectivePlugins" in found
-    assert "replicas" not in found
+    guest_status = status(installed, guest)
+    assert (guest_status["configMap"], guest_status["configHash"]) == (
+        "berth-owner",
+        status(installed, owner)["configHash"],
+    )
+    assert "effectivePlugins" in guest_status
+    assert "replicas" not in guest_status
 
 
 def test_a_change_of_either_reaches_the_process(installed: Installed, owner: str, guest: str) -> None:
@@ -110,7 +113,7 @@ def test_a_profile_with_a_process_gives_it_up_when_it_joins(installed: Installed
     installed.delete("schedulerprofile", "mover")
 
 
-def test_one_that_joins_a_guest_is_told_whom_to_join(installed: Installed, owner: str, guest: str) -> None:
+def test_one_that_joins_a_guest_learns_whom_to_join(installed: Installed, owner: str, guest: str) -> None:
     installed.apply(profile("third", joins=guest))
     stalled = eventually(lambda: installed.is_stalled_for("third", "JoinConflict"), 10)
     assert "join owner instead" in stalled["message"]

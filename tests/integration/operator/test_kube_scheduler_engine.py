@@ -33,10 +33,10 @@ exec {program} --config "$document" --authentication-kubeconfig="$KUBECONFIG" \\
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the image of kube-scheduler runs."""
     real = devcluster.binaries("kube-scheduler")["kube-scheduler"]
-    made = tmp_path_factory.mktemp("image") / "kube-scheduler"
-    made.write_text(PROGRAM.format(program=shlex.quote(str(real))))
-    made.chmod(0o755)
-    return made
+    script = tmp_path_factory.mktemp("image") / "kube-scheduler"
+    script.write_text(PROGRAM.format(program=shlex.quote(str(real))))
+    script.chmod(0o755)
+    return script
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +52,18 @@ def cluster(audit_log: AuditLog, program: Path) -> Iterator[Cluster]:
         images={"berth:test": [str(python)], IMAGE: [str(program)]},
         apiserver_args=audit_log.apiserver_args,
     )
-    with devcluster.running(spec) as made:
-        yield made
+    with devcluster.running(spec) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
     apply_crds_before_controllers(cluster)
-    with on_process_nodes(cluster) as made:
-        made.apply(packing(made))
-        made.eventually(lambda: made.condition("packed", "Ready").get("status") == "True", 90)
-        made.eventually(lambda: made.holder("berth-packed"), 30)
-        yield made
+    with on_process_nodes(cluster) as installation:
+        installation.apply(packing(installation))
+        installation.eventually(lambda: installation.condition("packed", "Ready").get("status") == "True", 90)
+        installation.eventually(lambda: installation.holder("berth-packed"), 30)
+        yield installation
 
 
 def packing(world: World) -> Object:
@@ -75,9 +75,9 @@ def packing(world: World) -> Object:
         "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit", "weight": 5}]}},
         "pluginConfig": [{"name": "NodeResourcesFit", "args": strategy}],
     }
-    written = world.profile("packed", **spec)
-    written["metadata"]["annotations"] = {"berth.dev/allow-findings": "StrategyOutvoted"}
-    return written
+    profile = world.profile("packed", **spec)
+    profile["metadata"]["annotations"] = {"berth.dev/allow-findings": "StrategyOutvoted"}
+    return profile
 
 
 def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:
@@ -98,21 +98,23 @@ def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World
     world.eventually(lambda: len(world.bound("tight")) == 6, 30)
     assert len({pod["spec"]["nodeName"] for pod in world.bound("tight")}) == 1
 
-    asked = [record for record in audit_log.records() if record.get("objectRef", {}).get("subresource") == "binding"]
-    own = [record for record in asked if record["objectRef"]["namespace"] == "default"]
+    binding_requests = [
+        record for record in audit_log.records() if record.get("objectRef", {}).get("subresource") == "binding"
+    ]
+    own = [record for record in binding_requests if record["objectRef"]["namespace"] == "default"]
     assert {record["user"]["username"] for record in own} == {ACCOUNT}
     assert all(record["userAgent"].startswith("kube-scheduler/") for record in own)
 
 
 def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: AuditLog) -> None:
-    asked = [record for record in audit_log.records() if record["user"]["username"] == ACCOUNT]
-    assert asked
-    assert [record["requestURI"] for record in asked if record["responseStatus"]["code"] == 403] == []
+    requests = [record for record in audit_log.records() if record["user"]["username"] == ACCOUNT]
+    assert requests
+    assert [record["requestURI"] for record in requests if record["responseStatus"]["code"] == 403] == []
 
 
 def test_the_status_says_what_runs(world: World) -> None:
-    found = world.eventually(lambda: (world.get("schedulerprofile", "packed") or {}).get("status"), 10)
-    assert found["effectivePlugins"]["score"] == [{"name": "NodeResourcesFit", "weight": 5}]
+    status = world.eventually(lambda: (world.get("schedulerprofile", "packed") or {}).get("status"), 10)
+    assert status["effectivePlugins"]["score"] == [{"name": "NodeResourcesFit", "weight": 5}]
     world.eventually(lambda: world.get("schedulerprofile", "packed")["status"].get("leader"), 20)  # type: ignore[index]
 
 
@@ -132,8 +134,11 @@ def test_another_engine_takes_its_place_and_its_rights(world: World) -> None:
 def bindings(world: World) -> set[str]:
     """What is bound to the account of the profile that changes its engine, by the part after its name."""
     mine = "--selector=berth.dev/profile=turning"
-    found = [*world.kubectl.items("clusterrolebindings", mine), *world.kubectl.items("rolebindings", "-A", mine)]
-    return {binding["metadata"]["name"].partition(":")[2] for binding in found}
+    role_bindings = [
+        *world.kubectl.items("clusterrolebindings", mine),
+        *world.kubectl.items("rolebindings", "-A", mine),
+    ]
+    return {binding["metadata"]["name"].partition(":")[2] for binding in role_bindings}
 
 
 def test_deleting_the_profile_leaves_nothing_anywhere(world: World) -> None:
@@ -147,7 +152,7 @@ def test_deleting_the_profile_leaves_nothing_anywhere(world: World) -> None:
     world.eventually(lambda: not remains(), 60)
 
 
-def test_an_image_that_is_not_there_is_told_with_the_pod_and_the_kubelets_words(world: World) -> None:
+def test_an_image_that_is_not_there_is_reported_with_the_pod_and_the_kubelets_words(world: World) -> None:
     world.apply(world.profile("unseen", scheduler={"image": "nobody/has:it"}))
 
     stalled = world.eventually(lambda: world.condition("unseen", "Stalled"), 30)

@@ -58,7 +58,7 @@ def patch_status(installed: Installed, status: object, by: str = SCHEDULER) -> s
 
 
 EMPTY = json.dumps({"rules": []})
-TAKEN = json.dumps({"metadata": {"labels": {"app.kubernetes.io/managed-by": "berth"}}, "rules": []})
+LABELLED_AS_OURS = json.dumps({"metadata": {"labels": {"app.kubernetes.io/managed-by": "berth"}}, "rules": []})
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,13 @@ TAKEN = json.dumps({"metadata": {"labels": {"app.kubernetes.io/managed-by": "ber
         pytest.param(
             ("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", EMPTY), id="emptying-anothers-role"
         ),
-        pytest.param(("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", TAKEN), id="taking-by-labelling"),
+        pytest.param(
+            ("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", LABELLED_AS_OURS), id="taking-by-labelling"
+        ),
         pytest.param(("create", "clusterrole", "loose", "--verb=get", "--resource=pods"), id="an-unlabelled-role"),
     ],
 )
-def test_the_operator_writes_only_roles_that_it_made(installed: Installed, attempt: tuple[str, ...]) -> None:
+def test_the_operator_writes_only_its_own_roles(installed: Installed, attempt: tuple[str, ...]) -> None:
     def refusal() -> str:
         return installed.cluster.kubectl(*attempt, "--dry-run=server", OPERATOR, check=False).stderr
 
@@ -96,8 +98,8 @@ def test_the_operator_binds_the_roles_of_a_scheduler_and_no_others(
     installed: Installed, role: str, namespace: str, answer: str
 ) -> None:
     where = ["-n", namespace] if namespace else []
-    asked = installed.cluster.kubectl("auth", "can-i", "bind", role, *where, OPERATOR, check=False)
-    assert asked.stdout.strip().splitlines()[-1] == answer
+    review = installed.cluster.kubectl("auth", "can-i", "bind", role, *where, OPERATOR, check=False)
+    assert review.stdout.strip().splitlines()[-1] == answer
 
 
 @pytest.mark.parametrize("name", ["berth-operator-roles", "berth-scheduler-pod-status"])

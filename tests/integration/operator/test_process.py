@@ -34,8 +34,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """The chart on an API server of its own, which tests may stop. Profiles there are only rendered."""
     with devcluster.running(Spec(node="none", scheduler=False, controller_manager=False)) as cluster:
         apply_crds(cluster)
-        with installation(cluster, tmp_path_factory.mktemp("processes")) as made:
-            yield made
+        with installation(cluster, tmp_path_factory.mktemp("processes")) as operators:
+            yield operators
 
 
 @pytest.fixture
@@ -109,8 +109,8 @@ def test_an_api_server_that_goes_away_and_comes_back_is_served_on(bare: Installe
     bare.cluster.start("kube-apiserver")
     serves(bare, "afterwards", operator, 30)
     assert operator.process.poll() is None
-    said = [line for line in operator.log.splitlines() if "watching" in line]
-    assert 2 <= len(said) <= 5, operator.log
+    lines = [line for line in operator.log.splitlines() if "watching" in line]
+    assert 2 <= len(lines) <= 5, operator.log
 
 
 def test_a_token_that_is_no_longer_good_is_replaced(bare: Installed, start: Start) -> None:
@@ -133,7 +133,7 @@ async def hide_profiles(request: web.Request, proxy: Proxy) -> web.Response:
     return web.json_response({"kind": "APIResourceList", "resources": kinds})
 
 
-def test_an_operator_that_was_not_told_of_a_kind_starts_anew(bare: Installed, start: Start, tmp_path: Path) -> None:
+def test_an_operator_that_did_not_hear_of_a_kind_starts_anew(bare: Installed, start: Start, tmp_path: Path) -> None:
     with proxied_in_a_thread(bare.cluster, tmp_path) as proxy:
         proxy.rules.append(every(2, lambda request: request.path == "/apis/berth.dev/v1alpha1", hide_profiles))
         ignorant = start(through=proxy.url)
@@ -143,9 +143,9 @@ def test_an_operator_that_was_not_told_of_a_kind_starts_anew(bare: Installed, st
 
         proxy.calm()
 
-        told = start(through=proxy.url).until_leading()
-        serves(bare, "told", told)
-        assert told.end() == 0  # while it can release its lease, or the next operator has to wait
+        second = start(through=proxy.url).until_leading()
+        serves(bare, "told", second)
+        assert second.end() == 0  # while it can release its lease, or the next operator has to wait
 
 
 @pytest.fixture

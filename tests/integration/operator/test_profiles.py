@@ -29,16 +29,16 @@ def lasting(installed: Installed, operator: OperatorProcess) -> Iterator[str]:
 def versions(installed: Installed, name: str) -> dict[str, str]:
     """The resourceVersion of the profile and of everything made for it."""
     generated = {kind: item["metadata"]["resourceVersion"] for kind, item in installed.generated(name).items()}
-    written = installed.get("schedulerprofile", name)
-    assert written is not None
-    return {**generated, "SchedulerProfile": written["metadata"]["resourceVersion"]}
+    profile = installed.get("schedulerprofile", name)
+    assert profile is not None
+    return {**generated, "SchedulerProfile": profile["metadata"]["resourceVersion"]}
 
 
 def test_a_profile_becomes_a_running_scheduler(installed: Installed, lasting: str) -> None:
     assert set(installed.generated(lasting)) == EVERYTHING
-    found = installed.get("schedulerprofile", lasting)
-    assert found is not None
-    status = found["status"]
+    profile = installed.get("schedulerprofile", lasting)
+    assert profile is not None
+    status = profile["status"]
     assert (status["replicas"], status["readyReplicas"]) == (2, 2)
     assert {condition["type"] for condition in status["conditions"]} == {"Ready"}
     assert status["conditions"][0]["reason"] == "Scheduling"
@@ -68,8 +68,8 @@ def test_what_is_deleted_is_back_within_five_seconds(installed: Installed, lasti
     installed.delete(kind.lower(), f"berth-{lasting}")
 
     def another() -> bool:
-        found = installed.get(kind.lower(), f"berth-{lasting}")
-        return found is not None and found["metadata"]["uid"] != before
+        item = installed.get(kind.lower(), f"berth-{lasting}")
+        return item is not None and item["metadata"]["uid"] != before
 
     eventually(another, 5)
 
@@ -90,10 +90,10 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def shape(installed: Installed, kind: str, name: str) -> Any:
     """An object without what the API server writes into it."""
-    found = installed.get(kind, name)
-    assert found is not None
-    metadata = {key: found["metadata"].get(key) for key in ("labels", "ownerReferences")}
-    return {**{key: value for key, value in found.items() if key != "status"}, "metadata": metadata}
+    item = installed.get(kind, name)
+    assert item is not None
+    metadata = {key: item["metadata"].get(key) for key in ("labels", "ownerReferences")}
+    return {**{key: value for key, value in item.items() if key != "status"}, "metadata": metadata}
 
 
 @pytest.mark.parametrize("change", sorted(CHANGES))
@@ -104,10 +104,10 @@ def test_what_is_changed_is_changed_back(installed: Installed, lasting: str, cha
     eventually(lambda: shape(installed, kind, f"berth-{lasting}") == before, 5)
 
 
-def test_who_changed_what_is_told_in_an_event(installed: Installed, lasting: str) -> None:
+def test_an_event_says_who_changed_what(installed: Installed, lasting: str) -> None:
     installed.cluster.kubectl("set", "env", "-n", NAMESPACE, f"deployment/berth-{lasting}", "MEDDLED=1")
-    told = eventually(lambda: [e for e in installed.events(lasting) if "MEDDLED" in e], 5)
-    assert told[0].startswith(f"kubectl-set changed Deployment berth-{lasting}: ")
+    notes = eventually(lambda: [e for e in installed.events(lasting) if "MEDDLED" in e], 5)
+    assert notes[0].startswith(f"kubectl-set changed Deployment berth-{lasting}: ")
 
 
 def test_a_restart_that_somebody_asks_for_is_not_undone(installed: Installed, lasting: str) -> None:
@@ -118,7 +118,7 @@ def test_a_restart_that_somebody_asks_for_is_not_undone(installed: Installed, la
     assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
 
 
-def test_a_binding_to_another_role_is_made_anew(installed: Installed, lasting: str) -> None:
+def test_a_binding_to_another_role_is_replaced(installed: Installed, lasting: str) -> None:
     binding = installed.generated(lasting)["ClusterRoleBinding"]
     installed.delete("clusterrolebinding", f"berth-{lasting}")
     binding["roleRef"]["name"] = "view"
@@ -126,8 +126,8 @@ def test_a_binding_to_another_role_is_made_anew(installed: Installed, lasting: s
     installed.cluster.kubectl("create", "-f", "-", input=json.dumps(binding), check=False)  # or it was made already
 
     def bound() -> bool:
-        found = installed.get("clusterrolebinding", f"berth-{lasting}")
-        return found is not None and found["roleRef"]["name"] == f"berth-{lasting}"
+        binding = installed.get("clusterrolebinding", f"berth-{lasting}")
+        return binding is not None and binding["roleRef"]["name"] == f"berth-{lasting}"
 
     eventually(bound, 10)
 
@@ -154,10 +154,10 @@ def test_a_changed_profile_changes_its_document_and_no_process(installed: Instal
 
 def test_what_a_running_process_cannot_follow_rolls_the_processes(installed: Installed, lasting: str) -> None:
     def annotations() -> dict[str, str]:
-        found: dict[str, str] = installed.generated(lasting)["Deployment"]["spec"]["template"]["metadata"][
+        annotations: dict[str, str] = installed.generated(lasting)["Deployment"]["spec"]["template"]["metadata"][
             "annotations"
         ]
-        return found
+        return annotations
 
     before = annotations()
     installed.patch("schedulerprofile", lasting, {"spec": {"scheduler": {"clientConnection": {"qps": 7}}}})
@@ -166,7 +166,7 @@ def test_what_a_running_process_cannot_follow_rolls_the_processes(installed: Ins
     eventually(lambda: annotations() == before and installed.is_ready(lasting), 30)
 
 
-def test_what_is_no_longer_wanted_goes(installed: Installed) -> None:
+def test_what_is_no_longer_needed_goes(installed: Installed) -> None:
     installed.apply(profile("shrinking"))
     eventually(lambda: set(installed.generated("shrinking")) == EVERYTHING, 20)
     installed.apply(profile("shrinking", scheduler={"replicas": 1}))
@@ -177,15 +177,15 @@ def test_what_is_no_longer_wanted_goes(installed: Installed) -> None:
     installed.delete("schedulerprofile", "shrinking")
 
 
-def test_a_paused_profile_is_left_alone(installed: Installed) -> None:
+def test_a_paused_profile_is_not_touched(installed: Installed) -> None:
     installed.apply(profile("resting"))
     eventually(lambda: installed.is_ready("resting"), 30)
     installed.apply(profile("resting", paused=True))
     eventually(lambda: installed.condition("resting", "Ready").get("reason") == "Paused", 10)
     installed.delete("service", "berth-resting")
     installed.apply(profile("resting", paused=True, percentageOfNodesToScore=9))
-    found = eventually(lambda: installed.condition("resting", "Ready"), 10)
-    assert found["reason"] == "Paused"
+    ready = eventually(lambda: installed.condition("resting", "Ready"), 10)
+    assert ready["reason"] == "Paused"
     assert "Service" not in installed.generated("resting")
     installed.apply(profile("resting"))
     eventually(lambda: "Service" in installed.generated("resting"), 10)

@@ -35,18 +35,18 @@ def test_what_has_to_be_changed_can_be_read_in_a_terminal(installed: Installed) 
         "      - spec.plugins.filter.enabled[0].name",
         "      - spec.plugins.score.enabled[0].name",
     ]
-    shown = installed.cluster.kubectl("get", "schedulerprofile", "readable").stdout.splitlines()[1]
-    assert shown.split()[:5] == ["readable", "Python", "False", "PluginUnknown", "0"]
+    row = installed.cluster.kubectl("get", "schedulerprofile", "readable").stdout.splitlines()[1]
+    assert row.split()[:5] == ["readable", "Python", "False", "PluginUnknown", "0"]
     installed.apply(profile("readable"))
     eventually(lambda: installed.is_ready("readable"), 30)
     eventually(lambda: len(installed.events("readable")) > 1, 10)
-    told = {note.partition(": ")[0] for note in installed.events("readable")}
-    assert told == {"2 problems", "no longer stalled"}
-    assert len(installed.events("readable")) == len(told)
+    notes = {note.partition(": ")[0] for note in installed.events("readable")}
+    assert notes == {"2 problems", "no longer stalled"}
+    assert len(installed.events("readable")) == len(notes)
     installed.delete("schedulerprofile", "readable")
 
 
-def test_an_object_of_somebody_else_is_not_taken_over(installed: Installed) -> None:
+def test_an_object_of_somebody_else_is_not_adopted(installed: Installed) -> None:
     metadata = {"name": "berth-wanting", "namespace": NAMESPACE}
     installed.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     installed.apply(profile("wanting"))
@@ -60,7 +60,7 @@ def test_an_object_of_somebody_else_is_not_taken_over(installed: Installed) -> N
     installed.delete("schedulerprofile", "wanting")
 
 
-def test_what_the_api_server_refuses_is_told_in_its_words(installed: Installed) -> None:
+def test_what_the_api_server_refuses_is_reported_in_its_words(installed: Installed) -> None:
     resources = {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}
     installed.apply(profile("greedy", scheduler={"resources": resources}))
     stalled = eventually(lambda: installed.is_stalled_for("greedy", "Invalid"), 10)
@@ -110,8 +110,8 @@ def policy(installed: Installed) -> Iterator[str]:
     spec = {"matchConstraints": constraints, "validations": validations}
     binding = {"policyName": "bar", "validationActions": ["Deny"]}
     kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    for kind, wanted in zip(kinds, (spec, binding), strict=True):
-        installed.apply({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": wanted})
+    for kind, content in zip(kinds, (spec, binding), strict=True):
+        installed.apply({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": content})
     labelled = {"name": "x", "namespace": NAMESPACE, "labels": {"berth.dev/profile": "barred"}}
     account = json.dumps({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": labelled})
     attempt = ("create", "--dry-run=server", "-f", "-")

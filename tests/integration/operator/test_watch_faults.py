@@ -45,10 +45,10 @@ class Scene:
         assert now.keys() == before.keys()
         return {kind for kind in now if now[kind] != before[kind]}
 
-    def check_log(self, lines: list[str], said: str) -> None:
+    def check_log(self, lines: list[str], line: str) -> None:
         """What was wrong is among the ``lines`` of the log, these are few, and the operator lives on."""
         text = "\n".join(lines)
-        assert said in text
+        assert line in text
         assert len(lines) <= MOST_LINES, text
         assert all(STAMP.match(line) for line in lines), text
         assert self.operator.process.poll() is None
@@ -61,10 +61,10 @@ class Scene:
 def scene(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with proxied_in_a_thread(installed.cluster, tmp_path_factory.mktemp("proxy")) as proxy:
         operator = installed.operator("disturbed", through=proxy.url)
-        made = Scene(installed, proxy, operator.until_leading())
+        new_scene = Scene(installed, proxy, operator.until_leading())
         installed.apply(profile("kept"))
-        made.eventually(lambda: installed.is_ready("kept"), 30)
-        yield made
+        new_scene.eventually(lambda: installed.is_ready("kept"), 30)
+        yield new_scene
         installed.delete("schedulerprofile", "kept")
         assert operator.end() == 0
 
@@ -79,7 +79,7 @@ def anything(request: web.Request) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "line"),
     [
         pytest.param(every(1, is_watch, refuse(410, "Expired")), "expired (410)", id="410-answer"),
         pytest.param(every(1, is_watch, garble_after(0, error(410, "Expired"))), "expired (410)", id="410-event"),
@@ -96,7 +96,7 @@ def anything(request: web.Request) -> bool:
         pytest.param(every(1, anything, reset), "no answer from the API server", id="unreachable"),
     ],
 )
-def test_disturbed_watches_miss_nothing(scene: Scene, rule: Act, said: str) -> None:
+def test_disturbed_watches_miss_nothing(scene: Scene, rule: Act, line: str) -> None:
     installed, before, lines = scene.installed, scene.identities(), len(scene.lines)
     scene.proxy.disturb(rule)
     installed.delete("configmap", "berth-kept")
@@ -109,7 +109,7 @@ def test_disturbed_watches_miss_nothing(scene: Scene, rule: Act, said: str) -> N
     scene.eventually(lambda: scene.replaced(before) == {"ConfigMap"}, 15)
     scene.eventually(lambda: any(AGAIN in line for line in scene.lines[lines:]), 15)
     installed.delete("schedulerprofile", "second")
-    scene.check_log(scene.lines[lines:], said)
+    scene.check_log(scene.lines[lines:], line)
 
 
 def test_what_was_deleted_before_a_list_is_noticed(scene: Scene) -> None:

@@ -24,5 +24,5 @@ def audit_log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
 @pytest.fixture(scope="package")
 def cluster(audit_log: AuditLog) -> Iterator[Cluster]:
     args = audit_log.apiserver_args
-    with devcluster.running(Spec(node="none", fake_nodes=NODES, scheduler=False, apiserver_args=args)) as made:
-        yield made
+    with devcluster.running(Spec(node="none", fake_nodes=NODES, scheduler=False, apiserver_args=args)) as running:
+        yield running

@@ -76,9 +76,9 @@ class SchedulerProcess:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of the samples of ``name`` that have ``labels``; 0 when there is none."""
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        pairs = [f'{key}="{value}"' for key, value in labels.items()]
         lines = [line for line in self.get("/metrics").splitlines() if re.match(rf"{name}[ {{]", line)]
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(label in line for label in wanted))
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(label in line for label in pairs))
 
     @property
     def log(self) -> str:
@@ -120,9 +120,9 @@ def scheduler(
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @dataclass
@@ -160,8 +160,8 @@ class Api:
     async def condition(self, pod_name: str) -> Object:
         """The pod's condition PodScheduled, ``{}`` when it has none."""
         path = f"/api/v1/namespaces/default/pods/{pod_name}"
-        found = json.loads(await self.client.request("GET", path))
-        return next((one for one in found["status"].get("conditions", ()) if one["type"] == "PodScheduled"), {})
+        pod = json.loads(await self.client.request("GET", path))
+        return next((one for one in pod["status"].get("conditions", ()) if one["type"] == "PodScheduled"), {})
 
     async def overcommitted(self) -> list[str]:
         """The nodes that were given more than they have, computed from the API alone."""
@@ -201,8 +201,8 @@ class Api:
             raise AssertionError(f"not within {seconds} s; without a node: {waiting[:20]}") from None
 
     async def _items(self, path: str) -> list[Object]:
-        found: list[Object] = json.loads(await self.client.request("GET", path))["items"]
-        return found
+        items: list[Object] = json.loads(await self.client.request("GET", path))["items"]
+        return items
 
 
 @contextlib.asynccontextmanager

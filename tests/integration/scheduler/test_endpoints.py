@@ -75,15 +75,15 @@ class Family:
 
 def families(text: str) -> dict[str, Family]:
     """What a page of metrics has."""
-    found = {name: Family(kind) for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)}
+    families_by_name = {name: Family(kind) for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)}
     for sample, labels in re.findall(r"^([a-z_0-9]+)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
-        family = found.get(sample) or found[re.sub(r"_(bucket|sum|count)$", "", sample)]
+        family = families_by_name.get(sample) or families_by_name[re.sub(r"_(bucket|sum|count)$", "", sample)]
         names = re.findall(r'([a-z_]+)="', labels)
         family.labels |= set(names)
         for bound in re.findall(r'\ble="([^"]+)"', labels):
             if bound not in family.bounds:
                 family.bounds.append(bound)
-    return found
+    return families_by_name
 
 
 @contextlib.contextmanager
@@ -111,8 +111,8 @@ def kube_scheduler(cluster: Cluster, directory: Path, name: str) -> Iterator[Sch
         *kubeconfigs,
         OPEN,
     ]
-    with log.open("wb") as written:
-        process = subprocess.Popen(command, stderr=written, stdout=written)
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stderr=output, stdout=output)
     try:
         yield SchedulerProcess(process, log, port)
     finally:
@@ -147,20 +147,20 @@ async def test_metrics_are_those_of_kube_scheduler(cluster: Cluster, tmp_path: P
                 )
             for process in (ours, theirs):
                 await attempts(there, process)
-            found, expected = families(ours.get("/metrics")), families(theirs.get("/metrics"))
-    wanted = {name for name in expected if OURS.match(name)}
-    assert wanted - found.keys() - NOT_HERE == set()
-    for name in wanted & found.keys():
-        assert repr(found[name]) == repr(expected[name]), name
+            actual, expected = families(ours.get("/metrics")), families(theirs.get("/metrics"))
+    required = {name for name in expected if OURS.match(name)}
+    assert required - actual.keys() - NOT_HERE == set()
+    for name in required & actual.keys():
+        assert repr(actual[name]) == repr(expected[name]), name
 
 
 def samples(text: str) -> set[tuple[str, frozenset[str], str]]:
     """The numbers of a page of metrics, in whatever order its labels are."""
-    found = re.findall(r"^([a-z_]+)\{(.*)\} (\S+)$", text, re.MULTILINE)
-    return {(name, frozenset(labels.split(",")), number) for name, labels, number in found}
+    lines = re.findall(r"^([a-z_]+)\{(.*)\} (\S+)$", text, re.MULTILINE)
+    return {(name, frozenset(labels.split(",")), number) for name, labels, number in lines}
 
 
-async def test_what_pods_ask_for_is_told_as_kube_scheduler_tells_it(cluster: Cluster, tmp_path: Path) -> None:
+async def test_what_pods_ask_for_is_measured_as_by_kube_scheduler(cluster: Cluster, tmp_path: Path) -> None:
     async with api(cluster) as there:
         with (
             scheduler(tmp_path, cluster.kubeconfig, document(lease_of(tmp_path))) as ours,
@@ -174,8 +174,8 @@ async def test_what_pods_ask_for_is_told_as_kube_scheduler_tells_it(cluster: Clu
 
             async def alike() -> bool:
                 with contextlib.suppress(OSError):
-                    told, expected = (samples(process.get("/metrics/resources")) for process in (ours, theirs))
-                    return len(expected) == 12 and told == expected
+                    actual, expected = (samples(process.get("/metrics/resources")) for process in (ours, theirs))
+                    return len(expected) == 12 and actual == expected
                 return False
 
             await there.eventually(alike, 20)
@@ -206,11 +206,11 @@ async def test_only_who_may_sees_more_than_health(cluster: Cluster, tmp_path: Pa
     async with api(cluster) as there:
         with scheduler(tmp_path, cluster.kubeconfig, document(lease_of(tmp_path)), closed) as process:
             await there.until(lambda: process.is_scheduling, 30)
-            seen = {
+            statuses = {
                 path: (status(process, path), status(process, path, token))
                 for path in ("/livez", "/metrics", "/configz")
             }
-            assert seen == {"/livez": (200, 200), "/metrics": (403, 200), "/configz": (403, 403)}
+            assert statuses == {"/livez": (200, 200), "/metrics": (403, 200), "/configz": (403, 403)}
             assert status(process, "/livez", "nobody's") == 401
 
 

@@ -97,11 +97,11 @@ def by_pod(**nodes: str) -> Answer:
 
 def agrees(question: Object) -> Object:
     """Lets the pod preempt whom it wants to."""
-    told = question["NodeNameToVictims"]
+    victims_by_node = question["NodeNameToVictims"]
     return {
         "NodeNameToMetaVictims": {
             node: {**victims, "Pods": [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]]}
-            for node, victims in told.items()
+            for node, victims in victims_by_node.items()
         }
     }
 
@@ -111,8 +111,8 @@ def two_extenders(there: Api) -> Iterator[tuple[Extender, Extender]]:
     """One that knows the nodes, and one that is told of them, binds, and weighs victims."""
     few = [f"kwok-{number}" for number in range(1, 8)]
     knows = {"filter": keeps(*few), "prioritize": by_pod(**{"first-0": "kwok-2", "second-0": "kwok-3"})}
-    told = {"filter": keeps(*few[1:]), "preempt": agrees, "bind": binds(there)}
-    with serving(knows) as one, serving(told) as two:
+    binds_and_preempts = {"filter": keeps(*few[1:]), "preempt": agrees, "bind": binds(there)}
+    with serving(knows) as one, serving(binds_and_preempts) as two:
         yield one, two
 
 
@@ -129,19 +129,19 @@ async def story(there: Api, urgent: str) -> dict[str, str]:
     await there.create_pods(1, "high", cpu="20", priorityClassName=urgent, **here)
 
     async def preempted() -> dict[str, str]:
-        found = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in await there.bound()}
-        return found if "high-0" in found else {}
+        node_by_pod = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in await there.bound()}
+        return node_by_pod if "high-0" in node_by_pod else {}
 
     return await there.eventually(preempted, 60)
 
 
 def first_questions(extender: Extender) -> dict[tuple[str, str], Any]:
     """What it was asked first about each pod with each verb, without what differs between any two runs."""
-    found: dict[tuple[str, str], Any] = {}
-    for verb, question in extender.asked:
+    questions: dict[tuple[str, str], Any] = {}
+    for verb, question in extender.received:
         name = question.get("PodName") or question["Pod"]["metadata"]["name"]
-        found.setdefault((verb, name), alike(question))
-    return found
+        questions.setdefault((verb, name), alike(question))
+    return questions
 
 
 def alike(question: Object) -> Object:
@@ -173,8 +173,13 @@ def of_run(metadata: Object) -> Object:
 @pytest.fixture
 def urgent(cluster: Cluster) -> Iterator[str]:
     """The name of a class of pods that others have to leave for."""
-    made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 9}
-    cluster.kubectl("apply", "-f", "-", input=json.dumps(made))
+    priority_class = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 9,
+    }
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(priority_class))
     yield "urgent"
     cluster.kubectl("delete", "priorityclass", "urgent")
 
@@ -183,7 +188,7 @@ async def test_kube_scheduler_asks_extenders_the_same_and_does_the_same(
     cluster: Cluster, tmp_path: Path, urgent: str
 ) -> None:
     binary = devcluster.binaries("kube-scheduler")["kube-scheduler"]
-    asked: list[Any] = []
+    questions: list[Any] = []
     places: list[dict[str, str]] = []
     for run in (
         lambda config: scheduler(tmp_path, cluster.kubeconfig, config),
@@ -196,8 +201,8 @@ async def test_kube_scheduler_asks_extenders_the_same_and_does_the_same(
                 )
                 with run(config):
                     places.append(await story(there, urgent))
-            asked.append((first_questions(one), first_questions(two)))
-    ours, theirs = asked
+            questions.append((first_questions(one), first_questions(two)))
+    ours, theirs = questions
     assert places == [{"first-0": "kwok-2", "second-0": "kwok-3", "high-0": "kwok-5"}] * 2
     assert ours[0] == theirs[0]
     assert ours[1] == theirs[1]

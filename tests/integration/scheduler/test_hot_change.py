@@ -16,7 +16,7 @@ from tests.integration.scheduler.support import SCHEDULER, Api, SchedulerProcess
 
 pytestmark = pytest.mark.cluster
 
-HELD = {"nodeSelector": {"nobody": "has-this"}}
+FITS_NOWHERE = {"nodeSelector": {"nobody": "has-this"}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -48,14 +48,14 @@ async def test_pods_that_wait_are_decided_about_anew(cluster: Cluster, tmp_path:
     async with api(cluster) as there:
         with scheduler(tmp_path, cluster.kubeconfig, document(lease_of(tmp_path))) as process:
             await there.until(lambda: process.is_scheduling, 30)
-            await there.create_pods(3, "held", **HELD)
+            await there.create_pods(3, "held", **FITS_NOWHERE)
             await there.eventually(lambda: is_parked(there, "held-2"), 20)
             write(process, document(lease_of(tmp_path), profiles=[without("NodeAffinity")]))
             await there.all_bound(3, 20)
             assert process.lines("follows a new document")
 
 
-async def test_a_document_that_is_wrong_changes_nothing_and_is_told_of(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_document_that_is_wrong_changes_nothing_and_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     async with api(cluster) as there:
         good = document(lease_of(tmp_path))
         with scheduler(tmp_path, cluster.kubeconfig, good) as process:
@@ -75,7 +75,7 @@ async def test_a_document_that_is_wrong_changes_nothing_and_is_told_of(cluster: 
             await there.until(lambda: loaded(process) == before, 10)
 
 
-async def test_pods_of_a_profile_that_is_added_are_taken_in_and_those_of_one_that_goes_are_left(
+async def test_pods_of_a_profile_that_is_added_are_scheduled_and_those_of_one_that_goes_are_not(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     async with api(cluster) as there:
@@ -90,7 +90,7 @@ async def test_pods_of_a_profile_that_is_added_are_taken_in_and_those_of_one_tha
             assert process.metric("scheduler_pending_pods") == 0
 
 
-async def test_what_a_new_plugin_watches_is_listed_before_it_is_asked(cluster: Cluster, tmp_path: Path) -> None:
+async def test_what_a_new_plugin_watches_is_listed_before_it_runs(cluster: Cluster, tmp_path: Path) -> None:
     spreads = {"defaultingType": "System"}
     system = {"schedulerName": SCHEDULER, "pluginConfig": [{"name": "PodTopologySpread", "args": spreads}]}
     async with api(cluster) as there:
@@ -103,7 +103,7 @@ async def test_what_a_new_plugin_watches_is_listed_before_it_is_asked(cluster: C
             await there.all_bound(2, 20)
 
 
-async def test_its_own_config_map_is_followed_until_it_is_gone_and_when_it_is_back(
+async def test_its_own_config_map_is_followed_until_its_deletion_and_when_it_is_back(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     config = document(lease_of(tmp_path))

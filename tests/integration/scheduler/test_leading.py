@@ -53,40 +53,40 @@ def kube_scheduler(directory: Path, cluster: Cluster, lease: str) -> Iterator[su
             process.kill()
 
 
-async def told_of(there: Api, lease: str) -> list[dict[str, Any]]:
-    """The events about a Lease, as they were told, without names and times."""
+async def events_about(there: Api, lease: str) -> list[dict[str, Any]]:
+    """The events about a Lease, without names and times."""
     only = {"fieldSelector": f"involvedObject.kind=Lease,involvedObject.name={lease}"}
-    found = json.loads(await there.client.request("GET", "/api/v1/namespaces/default/events", params=only))["items"]
-    told = []
-    for event in sorted(found, key=lambda each: str(each["metadata"]["name"])):
+    events = json.loads(await there.client.request("GET", "/api/v1/namespaces/default/events", params=only))["items"]
+    notes = []
+    for event in sorted(events, key=lambda item: str(item["metadata"]["name"])):
         assert re.fullmatch(rf"{lease}\.[0-9a-f]{{16}}", event["metadata"]["name"])
         who, _, what = event["message"].partition(" ")
         assert who
         regarding = {**event["involvedObject"], "name": "", "uid": "", "resourceVersion": ""}
-        told.append(
+        notes.append(
             {key: event[key] for key in event.keys() - OF_ITS_OWN} | {"message": what, "involvedObject": regarding}
         )
-    return told
+    return notes
 
 
-async def test_who_leads_is_told_as_kube_scheduler_tells_it(cluster: Cluster, tmp_path: Path) -> None:
+async def test_who_leads_is_reported_as_by_kube_scheduler(cluster: Cluster, tmp_path: Path) -> None:
     """Both win a Lease of their own, and lose it to a thief."""
     ours, theirs = lease_of(tmp_path), f"{lease_of(tmp_path)}-theirs"
     async with api(cluster) as there:
 
-        async def both_told(count: int) -> bool:
-            return len(await told_of(there, ours)) == len(await told_of(there, theirs)) == count
+        async def both_have(count: int) -> bool:
+            return len(await events_about(there, ours)) == len(await events_about(there, theirs)) == count
 
         with (
             scheduler(tmp_path, cluster.kubeconfig, document(ours)) as process,
             kube_scheduler(tmp_path, cluster, theirs) as other,
         ):
-            await there.eventually(lambda: both_told(1), 30)
+            await there.eventually(lambda: both_have(1), 30)
             for lease in (ours, theirs):
                 await asyncio.to_thread(cluster.kubectl, "patch", "lease", lease, "--type=merge", f"--patch={THIEF}")
             ended = [asyncio.to_thread(one.wait, 30) for one in (process.process, other)]
             assert await asyncio.gather(*ended) == [1, 1]
-        both = zip(await told_of(there, ours), await told_of(there, theirs), strict=False)
-        told = ["became leader", "stopped leading"]  # the last word of either may be lost: neither waits for long
-        for (one, other_one), what in zip(both, told, strict=False):
+        both = zip(await events_about(there, ours), await events_about(there, theirs), strict=False)
+        expected = ["became leader", "stopped leading"]  # the last word of either may be lost: neither waits for long
+        for (one, other_one), what in zip(both, expected, strict=False):
             assert (one, one["message"]) == (other_one, what)

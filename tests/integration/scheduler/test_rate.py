@@ -25,8 +25,8 @@ ELECTION = {"resourceNamespace": "default"}
 
 @pytest.fixture
 def large_cluster() -> Iterator[Cluster]:
-    with devcluster.running(Spec(node="none", fake_nodes=NODES, scheduler=False)) as made:
-        yield made
+    with devcluster.running(Spec(node="none", fake_nodes=NODES, scheduler=False)) as cluster:
+        yield cluster
 
 
 def cpu_seconds(process: SchedulerProcess) -> float:

@@ -34,10 +34,10 @@ async def test_a_bound_pod_says_who_bound_it_and_where(cluster: Cluster, tmp_pat
         await there.all_bound(1)
         (bound,) = await there.pods()
 
-        async def told() -> list[Any]:
+        async def scheduled_events() -> list[Any]:
             return await there.events("a-0", "Scheduled")
 
-        (event,) = await there.eventually(told, 10)
+        (event,) = await there.eventually(scheduled_events, 10)
         node = bound["spec"]["nodeName"]
         assert event["note"] == f"Successfully assigned default/a-0 to {node}"
         assert (event["reportingController"], event["type"], event["action"]) == ("berth", "Normal", "Binding")
@@ -61,10 +61,10 @@ async def test_a_pod_that_fits_nowhere_says_why_and_is_placed_when_a_node_comes(
 
         await there.eventually(says_so, 20)
 
-        async def told() -> list[Any]:
+        async def failed_events() -> list[Any]:
             return await there.events("a-0", "FailedScheduling")
 
-        (event,) = await there.eventually(told, 10)
+        (event,) = await there.eventually(failed_events, 10)
         assert event["note"] == text
         assert process.metric("scheduler_pending_pods", queue="unschedulable") == 1
         node = {
@@ -125,9 +125,7 @@ async def test_multiple_scheduling_profiles_share_what_they_know(cluster: Cluste
         await there.eventually(both_report, 15)
 
 
-async def test_multiple_schedulers_leave_each_others_pods_alone_and_count_them(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+async def test_multiple_schedulers_leave_pods_of_others_alone_and_count_them(cluster: Cluster, tmp_path: Path) -> None:
     async with scheduling(cluster, tmp_path) as (there, _):
         where = {"nodeSelector": {"kubernetes.io/hostname": "kwok-2"}}
         await there.create_pods(1, "foreign", cpu="30", schedulerName="somebody-else", **where)
@@ -166,8 +164,8 @@ async def test_a_pod_with_nonsense_says_which_field_and_harms_nobody(cluster: Cl
         await there.create_pods(1, "odd", affinity=affinity)
         await there.create_pods(3, "good")
         await there.all_bound(3)
-        told = await there.eventually(lambda: there.condition("odd-0"), 30)
-        assert told["reason"] == "Unschedulable"
+        condition = await there.eventually(lambda: there.condition("odd-0"), 30)
+        assert condition["reason"] == "Unschedulable"
         assert process.process.poll() is None
 
 

@@ -38,8 +38,8 @@ class Audited:
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     log = AuditLog.of(tmp_path_factory.mktemp("audit"), BINDINGS)
     spec = Spec(node="none", fake_nodes=20, scheduler=False, apiserver_args=(*log.apiserver_args, OFTEN))
-    with devcluster.running(spec) as made:
-        yield Audited(made, log)
+    with devcluster.running(spec) as cluster:
+        yield Audited(cluster, log)
 
 
 def rarely_renewing(lease: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def bind(client: Client, name: str) -> asyncio.Task[bytes]:
     return asyncio.create_task(client.request("POST", f"/api/v1/namespaces/default/pods/{name}/binding", body=body))
 
 
-async def test_what_is_asked_when_the_api_server_closes_the_connection_is_done_once(
+async def test_a_request_during_which_the_api_server_closes_the_connection_is_done_once(
     audited: Audited, tmp_path: Path
 ) -> None:
     async with api(audited.cluster) as there, forwarded(audited.cluster, tmp_path) as between:

@@ -45,9 +45,9 @@ def _of_scores(theirs: Scores, ours: Scores, feasible: frozenset[str]) -> Iterat
 
 
 def _of_reasons(theirs: Decision, ours: Decision) -> Iterator[str]:
-    if _said(theirs.message, theirs, ours) != _said(ours.message, ours, ours):
+    if _without_candidate(theirs.message, theirs, ours) != _without_candidate(ours.message, ours, ours):
         yield f"condition there: {theirs.message}\n here: {ours.message}"
-    if _said(theirs.note, theirs, ours) != _said(ours.note, ours, ours):
+    if _without_candidate(theirs.note, theirs, ours) != _without_candidate(ours.note, ours, ours):
         yield f"event there: {theirs.note}\n here: {ours.note}"
     if theirs.victims != ours.victims:
         yield f"victims there: {_named(theirs.victims)}\n here: {_named(ours.victims)}"
@@ -55,11 +55,11 @@ def _of_reasons(theirs: Decision, ours: Decision) -> Iterator[str]:
         yield f"nominated there: {theirs.nominated!r}, here: {ours.nominated!r} of {_list(ours.best_candidates)}"
 
 
-def _said(text: str, said_by: Decision, ours: Decision) -> str:
+def _without_candidate(text: str, decision: Decision, ours: Decision) -> str:
     """``text`` without the name of the node that was chosen among equally good candidates."""
-    if said_by.nominated not in ours.best_candidates:
+    if decision.nominated not in ours.best_candidates:
         return text
-    return text.replace(f"for pod on node {said_by.nominated},", "for pod on one of the best nodes,")
+    return text.replace(f"for pod on node {decision.nominated},", "for pod on one of the best nodes,")
 
 
 def _list(nodes: frozenset[str]) -> str:

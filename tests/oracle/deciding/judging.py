@@ -29,25 +29,25 @@ class Judge:
         self.tally.clusters[cluster.name] += 1
         self.decisions = []
         administrator = self.theirs.administrator
-        found: list[str] = []
+        lines: list[str] = []
         with self.theirs.having(cluster):
             self.ours.look(administrator, {other["kind"] for other in cluster.others})
             for pod in cluster.incoming:
                 if changed := cluster.changes.get(pod["metadata"]["name"]):
                     self.theirs.change(changed)
                     self.ours.look_again(administrator)
-                written = self.theirs.offer(pod)
-                theirs = self.theirs.decision(written)
-                ours, explanation = self.ours.decide(written)
-                found += [f"{theirs.pod}: {difference}" for difference in differences(theirs, ours)]
+                stored = self.theirs.offer(pod)
+                theirs = self.theirs.decision(stored)
+                ours, explanation = self.ours.decide(stored)
+                lines += [f"{theirs.pod}: {difference}" for difference in differences(theirs, ours)]
                 self.decisions.append(theirs)
                 self.tally.note(theirs, explanation)
                 if self._is_unsettled():
                     break
                 self.ours.look_again(administrator)
-        return found
+        return lines
 
     def _is_unsettled(self) -> bool:
         """Whether the last decision takes a nomination back, so that kube-scheduler tries that pod again at once."""
         *earlier, last = self.decisions
-        return bool(last.victims) and last.nominated in {each.nominated for each in earlier}
+        return bool(last.victims) and last.nominated in {decision.nominated for decision in earlier}

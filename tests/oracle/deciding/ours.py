@@ -44,7 +44,7 @@ class Ours:
         self._resizing = ResizeRules.of(target)
         self._objects = Watched()
         self._cache = Cache()
-        self._seen: dict[str, Pod] = {}
+        self._pods: dict[str, Pod] = {}
         self._versions: dict[str, str] = {}
         self._candidates: Sequence[Candidate] = ()
         self._nominations = Nominations()
@@ -55,7 +55,7 @@ class Ours:
             objects=self._objects,
             nominations=self._nominations,
             preemptions=NoPreemptions(),
-            latest=lambda pod: self._seen.get(pod.uid),
+            latest=lambda pod: self._pods.get(pod.uid),
         )
         self._frameworks = {
             profile.scheduler_name: Framework(
@@ -74,9 +74,9 @@ class Ours:
     def look(self, administrator: Administrator, kinds: Iterable[str] = ()) -> None:
         """See a cluster for the first time; beside nodes, pods and namespaces there are objects of ``kinds`` in it."""
         self._cache = Cache()
-        for uid in self._seen:
+        for uid in self._pods:
             self._nominations.forget(uid)
-        self._seen = {}
+        self._pods = {}
         self._objects.become(Objects(*_watched(administrator, {"Namespace", *kinds})))
         for framework, watch in itertools.product(self._frameworks.values(), WATCHED):
             framework.invalidate_for(watch.event_resource)
@@ -94,25 +94,25 @@ class Ours:
                 self._versions[node.name] = node.metadata.resource_version
                 self.see(node)
         pods = {pod.uid: pod for pod in map(self._read, administrator.items(LIVE_PODS))}
-        for uid in self._seen.keys() - pods.keys():
+        for uid in self._pods.keys() - pods.keys():
             self._cache.remove(uid)
             self._nominations.forget(uid)
         for uid, pod in pods.items():
-            before = self._seen.get(uid)
+            before = self._pods.get(uid)
             if not pod.spec.node_name:
                 self._nominations.observe(before, pod)
             elif before is None or before.metadata.resource_version != pod.metadata.resource_version:
                 self._nominations.forget(uid)
                 self._cache.add(pod)
-        self._seen = pods
+        self._pods = pods
 
-    def decide(self, written: Object) -> tuple[Decision, Explanation]:
+    def decide(self, stored: Object) -> tuple[Decision, Explanation]:
         """What becomes of the pod that the API server wrote as ``written``."""
-        pod = self._read(json.dumps(written).encode())
+        pod = self._read(json.dumps(stored).encode())
         framework = self._frameworks[pod.spec.scheduler_name]
         self._candidates = ()
         self._nominations.observe(None, pod)
-        self._seen[pod.uid] = pod
+        self._pods[pod.uid] = pod
         explanation = explain(framework, pod, self._cache)
         outcome = framework.schedule(pod, self._cache)
         match outcome:
@@ -148,9 +148,9 @@ class Ours:
         self._candidates = candidates
         return candidates
 
-    def gate(self, written: Object) -> str:
+    def gate(self, stored: Object) -> str:
         """What keeps the pod out of the queue; empty when nothing does."""
-        pod = self._read(json.dumps(written).encode())
+        pod = self._read(json.dumps(stored).encode())
         gate = self._frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         return gate.reason if gate else ""
 
@@ -187,8 +187,8 @@ def best_of(candidates: Sequence[Candidate]) -> frozenset[str]:
     if not candidates:
         return frozenset()
     clock = Clock()
-    chosen = best(candidates, clock)
-    worth = chosen.cost, clock.earliest_start(chosen)
+    best_candidate = best(candidates, clock)
+    worth = best_candidate.cost, clock.earliest_start(best_candidate)
     return frozenset(
         candidate.node for candidate in candidates if (candidate.cost, clock.earliest_start(candidate)) == worth
     )

@@ -46,7 +46,7 @@ def test_no_difference(theirs: Decision, ours: Decision) -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "said"),
+    ("theirs", "ours", "text"),
     [
         pytest.param(PLACED, PREEMPTING, "theirs: a", id="placed-here-only"),
         pytest.param(PLACED, replace(PLACED, feasible=frozenset({"a"})), "feasible only there: b", id="feasible"),
@@ -70,14 +70,14 @@ def test_no_difference(theirs: Decision, ours: Decision) -> None:
         ),
     ],
 )
-def test_a_difference(theirs: Decision, ours: Decision, said: str) -> None:
-    assert any(difference.startswith(said) for difference in differences(theirs, ours))
+def test_a_difference(theirs: Decision, ours: Decision, text: str) -> None:
+    assert any(difference.startswith(text) for difference in differences(theirs, ours))
 
 
-def test_plugins_that_a_run_never_tried_are_told() -> None:
+def test_plugins_that_a_run_never_tried_are_listed() -> None:
     kinds = {name: IN_TREE[name] for name in ("NodePorts", "TaintToleration", "ImageLocality", "PrioritySort")}
-    seen = Tally(rejected=Counter(["TaintToleration"]), scored=Counter(["TaintToleration", "ImageLocality"]))
-    assert seen.idle(kinds) == [
+    tally = Tally(rejected=Counter(["TaintToleration"]), scored=Counter(["TaintToleration", "ImageLocality"]))
+    assert tally.idle(kinds) == [
         "ImageLocality never decided",
         "NodePorts never rejected",
         "TaintToleration never decided",

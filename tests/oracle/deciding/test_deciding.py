@@ -24,7 +24,7 @@ from tests.oracle.deciding.document import PROFILES, document
 from tests.oracle.deciding.exceptions import EXCEPTIONS, Exempt
 from tests.oracle.deciding.judging import Judge
 from tests.oracle.deciding.making.clusters import Cluster, clusters
-from tests.oracle.deciding.making.directed import DIRECTED, features_are_missing, node, pod, room_is_being_made
+from tests.oracle.deciding.making.directed import DIRECTED, features_are_missing, node, pod, preemption_is_under_way
 from tests.oracle.deciding.making.themes import THEMES, Theme
 from tests.oracle.deciding.ours import Ours
 from tests.oracle.deciding.reasons import OUT_OF_REACH, REASONS
@@ -49,7 +49,7 @@ SETTINGS: Mapping[str, Any] = {
     "deadline": None,
     "suppress_health_check": list(HealthCheck),
 }
-SHOWN = 5
+PRINTED = 5
 """Differing clusters that are written out."""
 
 
@@ -73,12 +73,12 @@ def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def agree(judge: Judge, cluster: Cluster) -> None:
     """Fail, with the cluster, unless both decide the same."""
-    if found := judge.differences(cluster):
-        pytest.fail("\n".join((*found, str(cluster))))
+    if lines := judge.differences(cluster):
+        pytest.fail("\n".join((*lines, str(cluster))))
 
 
 @pytest.mark.timeout(3600)
-def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     judge.tally = Tally()
     failed: list[str] = []
     total = COUNTS[judge.target.minor, "".join(judge.target.feature_gates)]
@@ -87,7 +87,7 @@ def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFi
         failed += differing(judge, theme, count, tmp_path) if count else []
     with capsys.disabled():
         print(f"\n{judge.target}: {judge.tally}")  # noqa: T201 - what was tried is worth seeing whenever it runs
-    assert not failed, "\n\n".join((f"{len(failed)} clusters with DECIDING_SEED={SEED}", *failed[:SHOWN]))
+    assert not failed, "\n\n".join((f"{len(failed)} clusters with DECIDING_SEED={SEED}", *failed[:PRINTED]))
     assert [words for words in OUT_OF_REACH if judge.tally.has_met(words)] == []
     if FULL and not SEED and not judge.target.feature_gates:  # Fewer clusters, or others, may leave somebody out.
         assert judge.tally.idle(IN_TREE) == [
@@ -98,19 +98,19 @@ def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFi
 
 def differing(judge: Judge, theme: Theme, count: int, directory: Path) -> list[str]:
     """Make up ``count`` clusters about ``theme``; describe those on which the two differ."""
-    found: list[str] = []
+    reports: list[str] = []
 
     @seed(SEED)
     @settings(max_examples=count, **SETTINGS)
     @given(clusters(theme, tuple(PROFILES), judge.target, SEED))
     def decided(cluster: Cluster) -> None:
         if differences := judge.differences(cluster):
-            path = directory / f"{theme.name.replace(' ', '-')}-{len(found)}.yaml"
+            path = directory / f"{theme.name.replace(' ', '-')}-{len(reports)}.yaml"
             path.write_text(str(cluster))
-            found.append("\n".join((f"DECIDING_CLUSTER={path}", *differences, str(cluster))))
+            reports.append("\n".join((f"DECIDING_CLUSTER={path}", *differences, str(cluster))))
 
     decided()
-    return found
+    return reports
 
 
 if AGAIN:
@@ -140,26 +140,26 @@ def gated(judge: Judge) -> str:
     """Why a pod with gates is kept out of the queue, in the words of both."""
     coming = pod("new-0", schedulingGates=[{"name": "example.com/a"}, {"name": "example.com/b"}])
     with judge.theirs.having(Cluster("gates", incoming=[coming])):
-        written = judge.theirs.offer(coming)
-        said = judge.theirs.gate(written, "SchedulingGates")
-        assert said == judge.ours.gate(written)
-    return said
+        stored = judge.theirs.offer(coming)
+        reason = judge.theirs.gate(stored, "SchedulingGates")
+        assert reason == judge.ours.gate(stored)
+    return reason
 
 
 def preempting(judge: Judge) -> str:
     """Why a pod for which room is being made is kept out of the queue, in the words of both."""
-    cluster = room_is_being_made()
+    cluster = preemption_is_under_way()
     with judge.theirs.having(cluster):
         judge.ours.look(judge.theirs.administrator)
-        written = judge.theirs.offer(cluster.incoming[0])
-        assert judge.ours.decide(written)[0].nominated == "node-0"
-        said = judge.theirs.gate(written, "DefaultPreemption")
-        assert said == judge.ours.gate(written)
-    return said
+        stored = judge.theirs.offer(cluster.incoming[0])
+        assert judge.ours.decide(stored)[0].nominated == "node-0"
+        reason = judge.theirs.gate(stored, "DefaultPreemption")
+        assert reason == judge.ours.gate(stored)
+    return reason
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("spec", "need"),
     [
         pytest.param(
             {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
@@ -173,14 +173,14 @@ def preempting(judge: Judge) -> str:
         ),
     ],
 )
-def test_what_only_absent_plugins_can_judge_waits(asked: Object, said: str) -> None:
+def test_what_only_absent_plugins_can_judge_waits(spec: Object, need: str) -> None:
     target = Target.parse(catalog.NEWEST_MINOR)
     ours = Ours(document(Path("nowhere"), NOWHERE), target)
-    coming = pod("new-0", **asked)
+    coming = pod("new-0", **spec)
     coming["metadata"]["uid"] = "1"
     ours.see(decode_node(json.dumps(node(0))))
     decision, _ = ours.decide(coming)
-    assert decision.message.startswith(f"pod needs {said}, which Berth does not have yet: ")
+    assert decision.message.startswith(f"pod needs {need}, which Berth does not have yet: ")
 
 
 def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:

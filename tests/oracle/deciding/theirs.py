@@ -24,7 +24,7 @@ from tests.support.noop_extender import NoopExtender
 
 Object = dict[str, Any]
 
-ADMISSION_LEFT_OUT = "ServiceAccount,TaintNodesByCondition,Priority,RuntimeClass"
+DISABLED_ADMISSION = "ServiceAccount,TaintNodesByCondition,Priority,RuntimeClass"
 """Without the last two a pod may have a priority and an overhead of its own, with no class that gives it those."""
 GATE = [{"name": "example.com/not-yet"}]
 PODS, EVENTS = "/api/v1/pods", "/apis/events.k8s.io/v1/events"
@@ -102,36 +102,36 @@ class Theirs:
         spec = {"unschedulable": None, "taints": None, **node["spec"]}
         labelled = self.administrator.patch(node, {"spec": spec, "metadata": {"labels": node["metadata"]["labels"]}})
         sized = self.administrator.patch(node, {"status": node["status"]}, "/status")
-        versions = {each["metadata"]["resourceVersion"] for each in (before, labelled, sized)}
+        versions = {version["metadata"]["resourceVersion"] for version in (before, labelled, sized)}
         self._scheduler.wait("Update event for node", len(versions) - 1)
 
     def gate(self, pod: Object, plugin: str) -> str:
         """What ``plugin`` says to keep ``pod``, which was offered, out of the queue."""
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
-        def said() -> str:
-            return self._scheduler.told(key).gates.get(plugin, "")
+        def reason() -> str:
+            return self._scheduler.logged(key).gates.get(plugin, "")
 
-        return eventually(said, 20, every=0.01)
+        return eventually(reason, 20, every=0.01)
 
     def decision(self, pod: Object) -> Decision:
         """What becomes of ``pod``, which was offered."""
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         states = self._pods.states
-        seen = self._pods.wait(lambda _: next(filter(None, map(_decided, states.get(key, ()))), None))
-        told = self._scheduler.told(key)
-        condition = _condition(seen)
+        decided = self._pods.wait(lambda _: next(filter(None, map(_decided, states.get(key, ()))), None))
+        logged = self._scheduler.logged(key)
+        condition = _condition(decided)
         message = condition.get("message", "") if condition["status"] == "False" else ""
         decision = Decision(
             pod=key,
-            node=seen["spec"].get("nodeName", ""),
+            node=decided["spec"].get("nodeName", ""),
             feasible=self._extender.feasible.get(pod["metadata"]["uid"], frozenset()),
-            scores=told.scores,
-            totals=told.totals,
+            scores=logged.scores,
+            totals=logged.totals,
             message=message,
             note=self._note(pod["metadata"]["uid"], message) if message else "",
-            nominated=seen["status"].get("nominatedNodeName", ""),
-            victims={node: frozenset(victims) for node, victims in told.victims.items()},
+            nominated=decided["status"].get("nominatedNodeName", ""),
+            victims={node: frozenset(victims) for node, victims in logged.victims.items()},
         )
         self._settle(decision, pod)
         return decision
@@ -142,7 +142,7 @@ class Theirs:
 
         def of_this_attempt(events: dict[str, Object]) -> bool:
             about = [event for event in events.values() if event["regarding"].get("uid") == uid]
-            notes[:] = [each["note"] for each in about if each["reason"] == "FailedScheduling"]
+            notes[:] = [event["note"] for event in about if event["reason"] == "FailedScheduling"]
             return shortened(message) in notes
 
         with contextlib.suppress(TimeoutError):
@@ -210,7 +210,7 @@ def theirs(target: Target, directory: Path) -> Iterator[Theirs]:
     """A kube-scheduler of ``target``'s version at work, for the length of the ``with``."""
     minor = f"{target.version.major}.{target.version.minor}"
     served = {} if minor == "1.35" else {"UserNamespacesHostNetworkSupport": True}
-    arguments = (f"--disable-admission-plugins={ADMISSION_LEFT_OUT}", *_flag({**served, **target.feature_gates}))
+    arguments = (f"--disable-admission-plugins={DISABLED_ADMISSION}", *_flag({**served, **target.feature_gates}))
     spec = Spec(kubernetes=minor, node="none", scheduler=False, controller_manager=False, apiserver_args=arguments)
     with ExitStack() as stack:
         cluster = stack.enter_context(devcluster.running(spec))
@@ -220,11 +220,11 @@ def theirs(target: Target, directory: Path) -> Iterator[Theirs]:
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
             )
         extender = stack.enter_context(NoopExtender.serving())
-        written = document(cluster.kubeconfig, extender.configuration)
+        text = document(cluster.kubeconfig, extender.configuration)
         binary = devcluster.binaries("kube-scheduler", kubernetes=minor)["kube-scheduler"]
-        scheduler = stack.enter_context(deciding_scheduler(binary, written, directory, *_flag(target.feature_gates)))
+        scheduler = stack.enter_context(deciding_scheduler(binary, text, directory, *_flag(target.feature_gates)))
         followed = [stack.enter_context(Followed(administrator, where)) for where in (PODS, EVENTS)]
-        yield Theirs(administrator, scheduler, extender, (followed[0], followed[1]), written)
+        yield Theirs(administrator, scheduler, extender, (followed[0], followed[1]), text)
 
 
 def _flag(gates: Mapping[str, bool]) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.catalog.openapi_schema import structural_schema
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
-from tests.support.manifests import PAGE, shown
+from tests.support.manifests import PAGE, documented_manifests
 
-SHOWN = shown()
+SHOWN = documented_manifests()
 
 
 def authored(written: dict[str, Any]) -> UserObject:

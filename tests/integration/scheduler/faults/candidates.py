@@ -28,16 +28,16 @@ class Candidate:
     @property
     def leads_since(self) -> float | None:
         """When it sent what made it the leader; None when it has not been yet."""
-        return self._said(r"INFO leading: .* monotonic_from=(\S+)")
+        return self._time_logged(r"INFO leading: .* monotonic_from=(\S+)")
 
     @property
     def led_until(self) -> float | None:
         """When it stopped believing that it leads; None when it has not, or could not say so."""
-        return self._said(r"INFO led with lease .* monotonic_to=(\S+)")
+        return self._time_logged(r"INFO led with lease .* monotonic_to=(\S+)")
 
-    def _said(self, pattern: str) -> float | None:
-        found = re.search(pattern, self.process.log)
-        return float(found[1]) if found else None
+    def _time_logged(self, pattern: str) -> float | None:
+        match = re.search(pattern, self.process.log)
+        return float(match[1]) if match else None
 
 
 @contextlib.asynccontextmanager
@@ -74,13 +74,13 @@ async def leader_of(there: Api, others: list[Candidate], seconds: float = 60) ->
 def out_of_turn(all_of_them: list[Candidate]) -> list[str]:
     """The bindings that came from one that did not lead yet, or when another had begun to lead since."""
     began = [one.leads_since for one in all_of_them if one.leads_since is not None]
-    found = []
+    stray_bindings = []
     for one in all_of_them:
         since = float("inf") if one.leads_since is None else one.leads_since
         until = min((other for other in began if other > since), default=float("inf"))
         stray = [at for at in one.proxy.arrivals if not since <= at < until]
-        found += [f"at {at:.3f} from who led from {since} to {until}" for at in stray]
-    return found
+        stray_bindings += [f"at {at:.3f} from who led from {since} to {until}" for at in stray]
+    return stray_bindings
 
 
 async def check(there: Api, all_of_them: list[Candidate], count: int) -> None:

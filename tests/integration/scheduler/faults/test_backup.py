@@ -23,17 +23,17 @@ SERVERS = ("kube-apiserver", "etcd")
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> AuditLog:
+def audit_log(tmp_path: Path) -> AuditLog:
     """What the API server told of bindings, which is not in the backup."""
     return AuditLog.of(tmp_path, BINDINGS)
 
 
 @pytest.fixture
-def mortal(told: AuditLog) -> Iterator[Cluster]:
+def mortal(audit_log: AuditLog) -> Iterator[Cluster]:
     """A cluster of this test's own, without those who would be confused by what happens to it."""
-    spec = Spec(node="none", fake_nodes=5, scheduler=False, apiserver_args=told.apiserver_args)
-    with devcluster.running(spec) as made:
-        yield made
+    spec = Spec(node="none", fake_nodes=5, scheduler=False, apiserver_args=audit_log.apiserver_args)
+    with devcluster.running(spec) as cluster:
+        yield cluster
 
 
 def stop(cluster: Cluster) -> None:
@@ -60,7 +60,7 @@ def restore(cluster: Cluster, backup: Path) -> None:
 
 
 async def test_pods_whose_bindings_were_forgotten_are_bound_again(
-    mortal: Cluster, told: AuditLog, tmp_path: Path
+    mortal: Cluster, audit_log: AuditLog, tmp_path: Path
 ) -> None:
     """Pods that wait in the backup, that are not in it, and that are in it and were deleted since.
 
@@ -75,12 +75,12 @@ async def test_pods_whose_bindings_were_forgotten_are_bound_again(
             await there.delete_pods()
             others = await there.create_pods(PODS + 10, "forgotten", cpu="2")
             await there.all_bound(PODS + 10)
-            await there.until(lambda: told.bindings() == Counter([*waiting, *others]), 10)
+            await there.until(lambda: audit_log.bindings() == Counter([*waiting, *others]), 10)
             await asyncio.to_thread(restore, mortal, tmp_path / "backup")
             await there.all_bound(PODS)
             others += await there.create_pods(10, "afterwards", cpu="2")
             await there.all_bound(PODS + 10)
-            await there.until(lambda: told.bindings() == Counter([*waiting, *waiting, *others]), 10)
+            await there.until(lambda: audit_log.bindings() == Counter([*waiting, *waiting, *others]), 10)
             assert await there.overcommitted() == []
             assert process.process.poll() is None
             assert len(process.lines("WARNING API server")) <= 6

@@ -33,7 +33,7 @@ from tests.support.proxy import (
 pytestmark = pytest.mark.cluster
 
 EXPIRED = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
-GONE = json.dumps(EXPIRED).encode() + b"\n"
+EXPIRED_EVENT = json.dumps(EXPIRED).encode() + b"\n"
 
 
 def patient(lease: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ def pods_watch(request: web.Request) -> bool:
         pytest.param(every(1, pods_watch, cut_after(100, more=333)), id="cut-in-the-middle-of-a-line"),
         pytest.param(every(1, is_watch, garble_after(100, b"<html>\n")), id="garbage"),
         pytest.param(every_other_watch(garble_after(0, b"")), id="ends-at-once"),
-        pytest.param(every(1, pods_watch, garble_after(100, GONE)), id="410-event"),
+        pytest.param(every(1, pods_watch, garble_after(100, EXPIRED_EVENT)), id="410-event"),
         pytest.param(every_other_watch(refuse(410, "Expired")), id="410-answer"),
         pytest.param(every_other_watch(refuse(429, **{"Retry-After": "1"})), id="429"),
         pytest.param(every_other_watch(refuse(500, "InternalError")), id="500"),
@@ -120,10 +120,10 @@ async def test_lists_and_events_that_fail_do_no_harm(cluster: Cluster, tmp_path:
     def lists(request: web.Request) -> bool:
         return is_list(request, "pods", "nodes")
 
-    def is_told(request: web.Request) -> bool:
+    def is_report(request: web.Request) -> bool:
         return "/events" in request.path or request.path.endswith("/status")
 
-    rules = (every(2, lists, refuse(500)), every(2, is_told, refuse(503)), every(1, pods_watch, cut_after(100)))
+    rules = (every(2, lists, refuse(500)), every(2, is_report, refuse(503)), every(1, pods_watch, cut_after(100)))
     async with scene(cluster, tmp_path, *rules) as disturbed:
         await disturbed.place()
 

@@ -13,14 +13,14 @@ from devcluster import Cluster
 from tests.integration.scheduler.faults.scene import Scene, scene
 from tests.integration.scheduler.faults.size import FULL
 from tests.integration.scheduler.support import document, lease_of
-from tests.support.proxy import Act, but, held, is_lease, never, refuse, reset, slowed
+from tests.support.proxy import Act, but, hold, is_lease, never, refuse, reset, slowed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900 if FULL else 120)]
 
 PODS = 30
 TROUBLES: dict[str, Act] = {
     "reset": reset,
-    "kept back": held,
+    "kept back": hold,
     "429": refuse(429, "TooManyRequests", **{"Retry-After": "1"}),
     "503": refuse(503, "ServiceUnavailable"),
 }
@@ -40,19 +40,19 @@ async def live_through(name: str, act: Act, disturbed: Scene) -> None:
     there, process = disturbed.there, disturbed.process
     pods, lines = len(await there.pods()), len(process.log.splitlines())
 
-    def said(word: str) -> list[str]:
+    def new_lines(word: str) -> list[str]:
         return [line for line in process.log.splitlines()[lines:] if word in line]
 
     async with disturbed.proxy.disturbing(but(is_lease, act)):
         await there.create_pods(PODS, f"pod-{pods}")
         await asyncio.sleep(SECONDS)
     await there.all_bound(pods + PODS, 90)
-    await there.until(lambda: subjects(said("WARNING")) == subjects(said(" over after ")), 90)
-    text = [line.partition(" ")[2] for line in said("WARNING")]
+    await there.until(lambda: subjects(new_lines("WARNING")) == subjects(new_lines(" over after ")), 90)
+    text = [line.partition(" ")[2] for line in new_lines("WARNING")]
     assert {line: count for line, count in Counter(text).items() if count > OFTEN} == {}, name
 
 
-async def test_troubles_that_last_are_said_once_and_over_once(cluster: Cluster, tmp_path: Path) -> None:
+async def test_troubles_that_last_are_logged_once_and_over_once(cluster: Cluster, tmp_path: Path) -> None:
     election = {"resourceNamespace": "default", "resourceName": lease_of(tmp_path)}
     troubles = {**TROUBLES, **(MORE if FULL else {})}
     async with scene(cluster, tmp_path, config=document(leaderElection=election)) as disturbed:

@@ -34,8 +34,8 @@ def crowded(cluster: Cluster) -> Iterator[Cluster]:
     if not FULL:
         yield cluster
         return
-    with devcluster.running(Spec(node="none", fake_nodes=PODS // 30, scheduler=False)) as made:
-        yield made
+    with devcluster.running(Spec(node="none", fake_nodes=PODS // 30, scheduler=False)) as cluster:
+        yield cluster
 
 
 def in_the_middle(one: Candidate, number: int) -> Act:
@@ -89,7 +89,7 @@ def calm_election(lease: str) -> dict[str, Any]:
 
 
 @pytest.mark.alone
-async def test_a_leader_that_is_told_to_end_finishes_its_bindings_and_another_leads_soon_after_the_release(
+async def test_a_leader_that_is_to_end_finishes_its_bindings_and_another_leads_soon_after_the_release(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     config, ends = document(leaderElection=calm_election(lease_of(tmp_path))), list[float]()
@@ -98,8 +98,8 @@ async def test_a_leader_that_is_told_to_end_finishes_its_bindings_and_another_le
         standby = next(candidate for candidate in both if candidate is not leader)
         assert standby.process.get("/readyz") == "ok"
         assert [one.process.metric("leader_election_master_status") for one in (leader, standby)] == [1, 0]
-        told = at(60, is_binding, lambda: leader.process.process.send_signal(signal.SIGTERM))
-        leader.proxy.rules[:0] = [released(ends), told]
+        terminated = at(60, is_binding, lambda: leader.process.process.send_signal(signal.SIGTERM))
+        leader.proxy.rules[:0] = [released(ends), terminated]
         await there.create_pods(200)
         assert await asyncio.to_thread(leader.process.process.wait, 60) == 0
         await there.all_bound(200)

@@ -15,7 +15,7 @@ from tests.integration.scheduler.support import Api, api, document, lease_of
 pytestmark = pytest.mark.cluster
 
 PODS, MORE = 300, 100
-GIVEN_AWAY = '{"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 8}}'
+TO_A_THIEF = '{"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 8}}'
 EVENTS = "/api/v1/namespaces/default/events"
 RESTORED = {"LeaseMadeAgain", "LeaseTakenAgain"}
 EMPTIED = '{"spec": {"holderIdentity": null}}'
@@ -24,8 +24,8 @@ EMPTIED = '{"spec": {"holderIdentity": null}}'
 async def holder(there: Api, lease: str) -> str:
     """Who holds the Lease; empty when nobody does, or when there is none."""
     path, of_that_name = "/apis/coordination.k8s.io/v1/namespaces/default/leases", f"metadata.name={lease}"
-    found = json.loads(await there.client.request("GET", path, params={"fieldSelector": of_that_name}))["items"]
-    return str(found[0]["spec"].get("holderIdentity") or "") if found else ""
+    leases = json.loads(await there.client.request("GET", path, params={"fieldSelector": of_that_name}))["items"]
+    return str(leases[0]["spec"].get("holderIdentity") or "") if leases else ""
 
 
 async def test_whatever_is_done_to_a_lease_by_hand_only_one_binds(cluster: Cluster, tmp_path: Path) -> None:
@@ -48,15 +48,15 @@ async def test_whatever_is_done_to_a_lease_by_hand_only_one_binds(cluster: Clust
         await there.eventually(lambda: belongs_to(identity), 20)
         await kubectl("patch", "lease", lease, "--type=merge", f"--patch={EMPTIED}")
         await there.eventually(lambda: belongs_to(identity), 20)
-        await kubectl("patch", "lease", lease, "--type=merge", f"--patch={GIVEN_AWAY}")
+        await kubectl("patch", "lease", lease, "--type=merge", f"--patch={TO_A_THIEF}")
         assert await asyncio.to_thread(leader.process.process.wait, 30) == 1
         await creating
         await there.create_pods(MORE, "more")
         await there.all_bound(PODS + MORE, 60)
         await check(there, both, PODS + MORE)
-        said = ("while we held it", "took us out", f"ERROR lost lease default/{lease}: held by thief")
-        assert [len(leader.process.lines(line)) for line in said] == [1, 1, 1]
+        messages = ("while we held it", "took us out", f"ERROR lost lease default/{lease}: held by thief")
+        assert [len(leader.process.lines(line)) for line in messages] == [1, 1, 1]
         assert standby.proxy.arrivals
         about = {"fieldSelector": f"involvedObject.name={lease},type=Warning"}
-        told = json.loads(await there.client.request("GET", EVENTS, params=about))["items"]
-        assert {line["reason"] for line in told if line["message"].startswith(f"{identity} ")} == RESTORED
+        events = json.loads(await there.client.request("GET", EVENTS, params=about))["items"]
+        assert {line["reason"] for line in events if line["message"].startswith(f"{identity} ")} == RESTORED

@@ -25,7 +25,7 @@ from tests.support.proxy import (
     is_watch,
     paged,
     refuse,
-    told,
+    reorder,
 )
 
 pytestmark = pytest.mark.cluster
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.cluster
 FULL_HOUSE = 60
 """As many of the pods below as the nodes have room for."""
 EXPIRED = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
-GONE = json.dumps(EXPIRED).encode() + b"\n"
+EXPIRED_EVENT = json.dumps(EXPIRED).encode() + b"\n"
 
 
 def pods_watch(request: web.Request) -> bool:
@@ -78,7 +78,7 @@ async def test_a_version_may_expire_anywhere_again_and_again(cluster: Cluster, t
         every(1, first_page, paged(5)),
         every(1, next_page, noted("between pages", done, expired)),
         every(2, pods_watch, noted("at the beginning", done, expired)),
-        every(1, pods_watch, noted("meanwhile", done, garble_after(30, GONE))),
+        every(1, pods_watch, noted("meanwhile", done, garble_after(30, EXPIRED_EVENT))),
     )
     async with scene(cluster, tmp_path, *rules) as disturbed:
         await disturbed.place()
@@ -98,11 +98,11 @@ ORDERS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 
 
 @pytest.mark.parametrize("order", [pytest.param(order, id=name) for name, order in ORDERS.items()])
-async def test_no_room_is_lost_or_given_twice_when_a_watch_tells_things_out_of_order(
+async def test_no_room_is_lost_or_counted_twice_when_a_watch_is_out_of_order(
     cluster: Cluster, tmp_path: Path, order: Callable[[list[bytes]], list[bytes]]
 ) -> None:
     """Pods pass through that fill the nodes; who believes that one is still there has no room for those that follow."""
-    async with scene(cluster, tmp_path, every(1, pods_watch, told(order))) as disturbed:
+    async with scene(cluster, tmp_path, every(1, pods_watch, reorder(order))) as disturbed:
         there = disturbed.there
         await asyncio.gather(*(pass_through(there, node["metadata"]["name"]) for node in await there.nodes()))
         await there.create_pods(FULL_HOUSE, cpu="10")

@@ -39,8 +39,8 @@ class Cluster:
     @classmethod
     def read(cls, text: str) -> Cluster:
         """The cluster that was written as ``text``."""
-        found: dict[str, Any] = yaml.safe_load(text)
-        return cls(**found)
+        fields: dict[str, Any] = yaml.safe_load(text)
+        return cls(**fields)
 
 
 class _Plain(yaml.SafeDumper):
@@ -65,18 +65,18 @@ def cluster(random: Random, theme: Theme, profiles: Sequence[str], target: Targe
         theme = replace(theme, demanding_features=0)
     if target.enabled("TaintTolerationComparisonOperators"):
         theme = replace(theme, comparing=40)
-    made = Cluster(theme.name)
-    made.nodes = [node(dice, theme, number) for number in range(dice.number(2, 9))]
-    names = [node["metadata"]["name"] for node in made.nodes]
+    new = Cluster(theme.name)
+    new.nodes = [node(dice, theme, number) for number in range(dice.number(2, 9))]
+    names = [node["metadata"]["name"] for node in new.nodes]
     count = dice.number(3 * len(names), 5 * len(names)) if theme.full else dice.number(0, 2 * len(names))
-    made.pods = _settled([running(dice, theme, number, dice.pick(names)) for number in range(count)])
-    made.others = _others(dice, theme)
+    new.pods = _settled([running(dice, theme, number, dice.pick(names)) for number in range(count)])
+    new.others = _others(dice, theme)
     profile = (profiles[0], *profiles)
-    made.incoming = [incoming(dice, theme, number, dice.pick(profile)) for number in range(dice.number(2, 5))]
-    for pod in made.incoming[1:]:
+    new.incoming = [incoming(dice, theme, number, dice.pick(profile)) for number in range(dice.number(2, 5))]
+    for pod in new.incoming[1:]:
         if dice.chance(25):
-            made.changes[pod["metadata"]["name"]] = _change(dice, theme, made.nodes)
-    return made
+            new.changes[pod["metadata"]["name"]] = _change(dice, theme, new.nodes)
+    return new
 
 
 def _change(dice: Dice, theme: Theme, nodes: Sequence[Object]) -> Object:
@@ -94,32 +94,32 @@ def _settled(pods: list[Object]) -> list[Object]:
     No two of them bind the same port, because of such kube-scheduler forgets both when one goes.
     """
     on_node: Counter[str] = Counter()
-    taken: set[tuple[str, int]] = set()
+    ports_in_use: set[tuple[str, int]] = set()
     for pod in pods:
         node = pod["spec"]["nodeName"]
         on_node[node] += 1
         pod["status"]["startTime"] = f"2026-01-01T00:00:{on_node[node]:02}Z"
         for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
-            wanted = {(node, port["hostPort"]) for port in container.get("ports", ())}
-            if wanted & taken:
+            ports = {(node, port["hostPort"]) for port in container.get("ports", ())}
+            if ports & ports_in_use:
                 del container["ports"]
             else:
-                taken |= wanted
+                ports_in_use |= ports
     return pods
 
 
 def _others(dice: Dice, theme: Theme) -> list[Object]:
-    made = []
+    objects = []
     if dice.chance(theme.owned):
         for namespace in NAMESPACES:
-            made += [_service(dice, namespace, number) for number in range(dice.number(0, 2))]
-            made += [
+            objects += [_service(dice, namespace, number) for number in range(dice.number(0, 2))]
+            objects += [
                 _owner(dice, namespace, kind)
                 for kind in dice.some(("ReplicaSet", "StatefulSet", "ReplicationController"))
             ]
     if dice.chance(theme.guarded):
-        made += [_budget(dice, dice.pick(("alpha", *NAMESPACES)), number) for number in range(dice.number(1, 3))]
-    return made
+        objects += [_budget(dice, dice.pick(("alpha", *NAMESPACES)), number) for number in range(dice.number(1, 3))]
+    return objects
 
 
 def _service(dice: Dice, namespace: str, number: int) -> Object:

@@ -33,10 +33,10 @@ def resources(dice: Dice, theme: Theme) -> Object:
 
 def container(dice: Dice, theme: Theme, name: str) -> Object:
     """A container."""
-    made: Object = {"name": name, "image": dice.pick(tuple(IMAGES)), "resources": resources(dice, theme)}
+    new: Object = {"name": name, "image": dice.pick(tuple(IMAGES)), "resources": resources(dice, theme)}
     if dice.chance(theme.devices // 8):
-        made["resources"] = HUGE_PAGES
-    return made
+        new["resources"] = HUGE_PAGES
+    return new
 
 
 def containers(dice: Dice, theme: Theme) -> Object:
@@ -58,8 +58,8 @@ def containers(dice: Dice, theme: Theme) -> Object:
 
 
 def _init(dice: Dice, theme: Theme, number: int) -> Object:
-    made = container(dice, theme, f"i{number}")
-    return made | ({"restartPolicy": "Always"} if dice.chance(50) else {})
+    new = container(dice, theme, f"i{number}")
+    return new | ({"restartPolicy": "Always"} if dice.chance(50) else {})
 
 
 def resized(dice: Dice, spec: Object) -> Object:

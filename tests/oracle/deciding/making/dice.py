@@ -30,7 +30,7 @@ class Dice:
 
     def some(self, choices: Sequence[T], at_least: int = 0, at_most: int = 3) -> list[T]:
         """Different ones of ``choices``."""
-        left, taken = list(choices), list[T]()
-        for _ in range(min(self.number(at_least, at_most), len(left))):
-            taken.append(left.pop(self._random.randrange(len(left))))
-        return taken
+        remaining, picked = list(choices), list[T]()
+        for _ in range(min(self.number(at_least, at_most), len(remaining))):
+            picked.append(remaining.pop(self._random.randrange(len(remaining))))
+        return picked

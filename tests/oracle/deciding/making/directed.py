@@ -45,10 +45,10 @@ def _fixed(requests: Mapping[str, str] | None) -> Object:
 
 def running(name: str, node: str, requests: Mapping[str, str] | None = None, **spec: object) -> Object:
     """A pod that runs."""
-    made = pod(name, requests, nodeName=node, **spec)
+    new_pod = pod(name, requests, nodeName=node, **spec)
     # Of pods that started together any may be evicted first.
-    made["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:00:{int(name.rpartition('-')[2]):02}Z"}
-    return made
+    new_pod["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:00:{int(name.rpartition('-')[2]):02}Z"}
+    return new_pod
 
 
 def _near(labels: Object) -> list[Object]:
@@ -71,17 +71,17 @@ def no_nodes() -> Cluster:
 
 
 def unschedulable_nodes() -> Cluster:
-    made = cluster_of("unschedulable nodes", pod("new-0"))
-    for each in made.nodes:
-        each["spec"]["unschedulable"] = True
-    return made
+    cluster = cluster_of("unschedulable nodes", pod("new-0"))
+    for node in cluster.nodes:
+        node["spec"]["unschedulable"] = True
+    return cluster
 
 
 def tainted_nodes() -> Cluster:
-    made = cluster_of("tainted nodes", pod("new-0"))
-    for each in made.nodes:
-        each["spec"]["taints"] = [{"key": "dedicated", "effect": "NoSchedule"}]
-    return made
+    cluster = cluster_of("tainted nodes", pod("new-0"))
+    for node in cluster.nodes:
+        node["spec"]["taints"] = [{"key": "dedicated", "effect": "NoSchedule"}]
+    return cluster
 
 
 def conflicting_names() -> Cluster:
@@ -97,10 +97,12 @@ def enforced_affinity() -> Cluster:
 
 
 def every_resource_is_short() -> Cluster:
-    wanted = [{"cpu": "5"}, {"memory": "9Gi"}, {"ephemeral-storage": "11Gi"}, {GPU: "1"}, {HUGE: "2Mi", "cpu": "1"}]
-    made = cluster_of("every resource is short", *(pod(f"new-{number}", each) for number, each in enumerate(wanted)))
-    made.nodes[0]["status"]["allocatable"][GPU] = "0"
-    return made
+    requests = [{"cpu": "5"}, {"memory": "9Gi"}, {"ephemeral-storage": "11Gi"}, {GPU: "1"}, {HUGE: "2Mi", "cpu": "1"}]
+    cluster = cluster_of(
+        "every resource is short", *(pod(f"new-{number}", request) for number, request in enumerate(requests))
+    )
+    cluster.nodes[0]["status"]["allocatable"][GPU] = "0"
+    return cluster
 
 
 def too_many_pods() -> Cluster:
@@ -108,7 +110,7 @@ def too_many_pods() -> Cluster:
     return cluster_of("too many pods", pod("new-0"), pod("new-1", priority=10), pods=pods)
 
 
-def ports_are_taken() -> Cluster:
+def ports_are_in_use() -> Cluster:
     ports = {"ports": [{"containerPort": 80, "hostPort": 80}]}
     pods = [running(f"run-{number}", f"node-{number}") for number in range(3)]
     coming = pod("new-0")
@@ -158,7 +160,7 @@ def who_preempted_already() -> Cluster:
     return cluster_of("who preempted already", coming, pods=(leaving,), nodes=1)
 
 
-def room_is_kept_for_the_nominated() -> Cluster:
+def room_is_reserved_for_the_nominated() -> Cluster:
     waits = pod("new-0", {"cpu": "3"}, priority=9, preemptionPolicy="Never", nodeSelector={"no": "node"})
     waits["status"] = {"nominatedNodeName": "node-1"}
     others = [pod(f"new-{number}", {"cpu": "2"}, priority=priority) for number, priority in ((1, 9), (2, 10), (3, 1))]
@@ -180,18 +182,18 @@ def an_image_comes_later() -> Cluster:
     coming = pod("new-1")
     for one in (elsewhere, coming):
         one["spec"]["containers"][0]["image"] = "docker.io/library/nginx:latest"
-    made = cluster_of("an image comes later", elsewhere, coming)
-    made.nodes[0]["status"] |= images
-    made.changes["new-1"] = node(1)
-    made.changes["new-1"]["status"] |= images
-    return made
+    cluster = cluster_of("an image comes later", elsewhere, coming)
+    cluster.nodes[0]["status"] |= images
+    cluster.changes["new-1"] = node(1)
+    cluster.changes["new-1"]["status"] |= images
+    return cluster
 
 
-def room_is_being_made() -> Cluster:
+def preemption_is_under_way() -> Cluster:
     pods = tuple(running(f"run-{n}", "node-0", {"cpu": "100m"}, terminationGracePeriodSeconds=0) for n in range(30))
-    made = cluster_of("room is being made", pod("new-0", {"cpu": "3500m"}, priority=5), pods=pods, nodes=1)
-    made.nodes[0]["status"]["allocatable"]["pods"] = "110"
-    return made
+    cluster = cluster_of("room is being made", pod("new-0", {"cpu": "3500m"}, priority=5), pods=pods, nodes=1)
+    cluster.nodes[0]["status"]["allocatable"]["pods"] = "110"
+    return cluster
 
 
 def features_are_missing() -> Cluster:
@@ -212,12 +214,12 @@ DIRECTED: Mapping[str, Make] = {
         enforced_affinity,
         every_resource_is_short,
         too_many_pods,
-        ports_are_taken,
+        ports_are_in_use,
         spread_is_uneven,
         pods_keep_apart,
         others_keep_apart,
         who_may_not_preempt,
         who_preempted_already,
-        room_is_kept_for_the_nominated,
+        room_is_reserved_for_the_nominated,
     )
 }

@@ -59,8 +59,8 @@ def _labels(dice: Dice, theme: Theme, name: str) -> Object:
 
 
 def _taints(dice: Dice, theme: Theme) -> list[Object]:
-    known = (*LEVELS, *TAINTS) if theme.comparing else TAINTS
-    return list({(taint["key"], taint["effect"]): taint for taint in dice.some(known, 1, 3)}.values())
+    taints = (*LEVELS, *TAINTS) if theme.comparing else TAINTS
+    return list({(taint["key"], taint["effect"]): taint for taint in dice.some(taints, 1, 3)}.values())
 
 
 def _allocatable(dice: Dice, theme: Theme) -> Object:

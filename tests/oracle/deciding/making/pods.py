@@ -145,11 +145,11 @@ def _make_ports_its_own(spec: Object) -> None:
 
 
 def _constraints(dice: Dice, theme: Theme) -> list[Object]:
-    made = {}
+    constraints = {}
     for _ in range(dice.number(1, 3)):
         constraint = _strict(dice) if dice.chance(theme.strict) else _constraint(dice)
-        made[constraint["topologyKey"], constraint["whenUnsatisfiable"]] = constraint
-    return list(made.values())
+        constraints[constraint["topologyKey"], constraint["whenUnsatisfiable"]] = constraint
+    return list(constraints.values())
 
 
 def _strict(dice: Dice) -> Object:

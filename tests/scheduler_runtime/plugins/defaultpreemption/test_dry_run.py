@@ -38,13 +38,13 @@ TWO_MID = [pod("p1", MID, node="node1"), pod("p2", MID, node="node2")]
 
 def test_a_pod_that_does_not_fit_on_any_node() -> None:
     scene = Scene(["node1", "node2"], TWO_MID, Never)
-    assert scene.help_said(pod("p", HIGH)) == "0/2 nodes are available: 2 never."
+    assert scene.post_filter_message(pod("p", HIGH)) == "0/2 nodes are available: 2 never."
 
 
 def test_a_pod_that_fits_with_no_preemption() -> None:
     scene = Scene(["node1", "node2"], TWO_MID, Once)
     expected = [f'expected at least one victim pod on node "{name}"' for name in ("node1", "node2")]
-    assert sorted(scene.help_said(pod("p", HIGH)).strip("[]").split(", ")) == expected
+    assert sorted(scene.post_filter_message(pod("p", HIGH)).strip("[]").split(", ")) == expected
 
 
 LARGE_ONES = [pod("p1", MID, LARGE, node="node1"), pod("p2", MID, LARGE, node="node2")]

@@ -63,7 +63,7 @@ def leaving(status: dict[str, Any] | None = None, priority: int = LOW) -> Pod:
 )
 def test_eligible_or_not(preemptor: Pod, victim: Pod, refusal: str) -> None:
     scene = Scene(["node1"], [victim])
-    assert scene.help_said(preemptor) == refusal
+    assert scene.post_filter_message(preemptor) == refusal
     assert scene.api.attempts == 1
 
 
@@ -89,4 +89,4 @@ def test_a_nomination_counts_before_the_pods_status_says_it() -> None:
     assert scene.nominated(preemptor) == "node1"
     scene.cluster.table.remove_pod(pod("p1"), "node1")
     scene.cluster.place(leaving(BY_SCHEDULER), "node1")
-    assert scene.help_said(preemptor) == TERMINATING
+    assert scene.post_filter_message(preemptor) == TERMINATING

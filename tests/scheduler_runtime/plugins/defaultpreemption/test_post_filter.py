@@ -118,7 +118,7 @@ def test_no_node_comes_into_question_and_why_is_said(
     preemptor: Pod, nodes: list[wire.Node], pods: list[Pod], expected: str
 ) -> None:
     scene = Scene(nodes, pods)
-    assert scene.help_said(preemptor) == expected
+    assert scene.post_filter_message(preemptor) == expected
     nomination = scene.refused(preemptor).nomination
     assert nomination
     assert nomination.node is CLEAR
@@ -167,7 +167,10 @@ class Touchy(Plugin):
 
 def test_only_one_node_but_failed_with_a_plugin(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene([for_one("node1", labels={"error": "yes"})], [pod("p1", node="node1")], Touchy)
-    assert scene.help_said(pod("p", HIGH)) == "plugin Touchy failed in remove_pod: RuntimeError: failed to remove pod"
+    assert (
+        scene.post_filter_message(pod("p", HIGH))
+        == "plugin Touchy failed in remove_pod: RuntimeError: failed to remove pod"
+    )
     assert scene.refused(pod("p", HIGH)).nomination is None
     assert "trying a node failed" in caplog.text
 
@@ -190,7 +193,7 @@ def test_preemption_result_filtered_out_by_extenders() -> None:
     scene.plugin.extend = only("node1")
     assert scene.nominated(pod("p", HIGH)) == "node1"
     scene.plugin.extend = only()
-    assert scene.help_said(pod("p", HIGH)) == "no candidate node for preemption"
+    assert scene.post_filter_message(pod("p", HIGH)) == "no candidate node for preemption"
     assert scene.refused(pod("p", HIGH)).nomination is None
 
 
@@ -198,4 +201,4 @@ def test_attempts_and_victims_are_counted() -> None:
     scene = Scene(["a"], [pod("p1", LOW, LARGE, node="a"), pod("p2", LOW, SMALL, node="a")])
     assert scene.nominated(pod("p", HIGH, {"cpu": "500m"})) == "a"
     scene.refused(pod("q", LOW, {"cpu": "500m"}))
-    assert (scene.api.attempts, scene.api.chosen_victims) == (2, [2])
+    assert (scene.api.attempts, scene.api.victim_counts) == (2, [2])

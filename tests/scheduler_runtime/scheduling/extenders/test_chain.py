@@ -125,7 +125,7 @@ async def test_a_pod_without_its_resources_is_none_of_its_business() -> None:
         async with scheduling(asks(extender, managedResources=[{"name": "example.com/gpu"}])) as scene:
             scene.add("p")
             await scene.until(lambda: scene.binds.bound)
-        assert extender.asked == []
+        assert extender.received == []
 
 
 async def test_why_nodes_fail_is_told_and_anything_wakes_the_pod() -> None:
@@ -172,7 +172,7 @@ async def test_a_pod_comes_again_after_an_extender_failed() -> None:
     with serving({"filter": lambda _: Raw(500)}) as extender:
         async with scheduling(asks(extender)) as scene:
             scene.add("p")
-            await scene.until(lambda: extender.asked)
+            await scene.until(lambda: extender.received)
             extender.answers["filter"] = keeps("c")
             await scene.until(lambda: scene.binds.bound == [("p", "c")])
 
@@ -339,7 +339,7 @@ async def test_the_one_that_binds_is_told_whom_and_nobody_else_binds() -> None:
             assert await scene.events() == [("Scheduled", "Successfully assigned default/p to b")]
             assert scene.binds.bound == []
         question = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-of-p", "Node": "b"}
-        assert extender.asked == [("bind", question)]
+        assert extender.received == [("bind", question)]
 
 
 async def test_a_binding_that_an_extender_fails_gives_the_room_back() -> None:
@@ -374,4 +374,4 @@ async def test_nobody_is_told_to_bind_by_a_scheduler_that_does_not_lead() -> Non
             pod = scene.add("p")
             await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
             scene.queue.remove(pod.uid)
-        assert extender.asked == []
+        assert extender.received == []

@@ -116,7 +116,7 @@ async def test_nobody_is_preempted_without_the_say_of_one_that_cannot_be_told_of
             scene.script.otherwise = without_victims
             assert await nominated(scene) == ""
             assert "about which an extender is to be asked, cannot be read: 500" in await note(scene)
-        assert extender.asked == []
+        assert extender.received == []
 
 
 async def test_the_next_one_is_asked_about_what_those_before_left() -> None:

@@ -154,7 +154,7 @@ async def test_an_address_that_would_lose_the_verb_is_not_called() -> None:
     with serving({"filter": lambda _: {}}) as extender:
         with pytest.raises(ExtenderError, match="nothing after the # of an address is sent"):
             await ask(extender, url_prefix=f"{extender.url}/#pods")
-        assert extender.asked == []
+        assert extender.received == []
 
 
 @pytest.mark.parametrize("prefix", ["there", "ftp://there", "http:", "http://127.0.0.1:9", "http://127.0.0.1:x"])
@@ -201,7 +201,7 @@ async def test_one_who_ends_new_connections_is_asked_once() -> None:
     with serving({"filter": hangs_up}) as extender, calling(extender.url) as calls:
         with pytest.raises(ExtenderError, match="the server closed the connection"):
             await calls.post("filter", b"{}")
-        assert len(extender.asked) == 1
+        assert len(extender.received) == 1
 
 
 async def test_a_binding_is_sent_once() -> None:
@@ -218,7 +218,7 @@ async def busy(extender: Extender, calls: ExtenderClient) -> AsyncIterator[None]
     """All connections that there may be are waiting for an answer, which comes at the end of the ``with``."""
     extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
     calls_under_way = [asyncio.create_task(calls.post("filter", b"{}")) for _ in range(CONNECTIONS)]
-    while len(extender.asked) < CONNECTIONS:  # noqa: ASYNC110  it is a thread that is asked
+    while len(extender.received) < CONNECTIONS:  # noqa: ASYNC110  it is a thread that is asked
         await asyncio.sleep(0.005)
     yield
     extender.released.set()
@@ -255,7 +255,7 @@ async def test_once_closed_no_connection_stays_open_after_its_answer() -> None:
     with serving({}) as extender, calling(extender.url) as calls:
         extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
         calls_under_way = asyncio.create_task(calls.post("filter", b"{}"))
-        while not extender.asked:  # noqa: ASYNC110  it is a thread that is asked
+        while not extender.received:  # noqa: ASYNC110  it is a thread that is asked
             await asyncio.sleep(0.005)
         calls.close()
         extender.released.set()
