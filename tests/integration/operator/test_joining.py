@@ -62,7 +62,7 @@ def test_a_change_of_either_reaches_the_process(installed: Installed, owner: str
     eventually(lambda: installed.is_ready(guest), 30)
 
 
-def test_a_guest_that_is_wrong_is_left_out_and_disturbs_nobody(installed: Installed, owner: str, guest: str) -> None:
+def test_a_guest_that_is_wrong_is_ignored_and_disturbs_nobody(installed: Installed, owner: str, guest: str) -> None:
     installed.apply(profile(guest, joins=owner, plugins={"score": {"enabled": [{"name": "Nonsense"}]}}))
     stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 10)
     assert stalled["message"].startswith("spec.plugins.score.enabled[0].name: ")

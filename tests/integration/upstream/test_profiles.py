@@ -32,7 +32,7 @@ def with_quota(scheduler_name: str, most: int, plugin: type[CasePlugin]) -> Obje
     return profile_with(plugin, schedulerName=scheduler_name, pluginConfig=config)
 
 
-async def test_each_profile_has_its_own_plugins_and_arguments_and_all_count_the_same_pods(server: Cluster) -> None:
+async def test_profiles_have_plugins_and_arguments_of_their_own_and_count_the_same_pods(server: Cluster) -> None:
     async with world(server) as there:
         quota = there.plugin(Quota)
         profiles = [with_quota("one", 1, quota), with_quota("two", 2, quota), {"schedulerName": "any"}]

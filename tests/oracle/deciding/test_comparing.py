@@ -74,7 +74,7 @@ def test_a_difference(theirs: Decision, ours: Decision, text: str) -> None:
     assert any(difference.startswith(text) for difference in differences(theirs, ours))
 
 
-def test_plugins_that_a_run_never_tried_are_listed() -> None:
+def test_plugins_that_a_run_never_used_are_listed() -> None:
     kinds = {name: IN_TREE[name] for name in ("NodePorts", "TaintToleration", "ImageLocality", "PrioritySort")}
     tally = Tally(rejected=Counter(["TaintToleration"]), scored=Counter(["TaintToleration", "ImageLocality"]))
     assert tally.idle(kinds) == [

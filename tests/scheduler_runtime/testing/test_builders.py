@@ -30,7 +30,7 @@ def test_a_pod_without_labels_has_none_to_read() -> None:
     assert testing.pod("p").labels == {}
 
 
-def test_fields_that_no_scheduler_reads_may_be_written() -> None:
+def test_fields_that_no_scheduler_reads_are_accepted() -> None:
     assert testing.pod("p", restartPolicy="Never", serviceAccountName="x").spec == testing.pod("p").spec
 
 
@@ -59,7 +59,7 @@ def test_a_node_offers_resources_of_any_name_that_a_pod_can_ask_for() -> None:
     assert {"ephemeral-storage", *more} < allocatable.keys()
 
 
-def test_a_node_may_be_written_as_a_pod_is() -> None:
+def test_a_node_takes_its_resources_as_a_pod_does() -> None:
     allocatable = {"cpu": "8", "ephemeral-storage": "1Gi", "example.com/gpu": "2"}
     node = testing.node("n", allocatable)
     more: dict[str, Any] = {"example.com/gpu": "2"}

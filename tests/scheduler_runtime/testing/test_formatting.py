@@ -55,7 +55,7 @@ class CannotStart(Sound):
         raise OSError("no such model file")
 
 
-def test_a_plugin_that_cannot_be_made_stands_with_the_line() -> None:
+def test_a_plugin_whose_constructor_fails_stands_with_the_line() -> None:
     line = inspect.getsourcelines(CannotStart)[1] + 2
     assert breach_of(CannotStart, "error") == f"it cannot be made: OSError: no such model file ({FILE}:{line})"
 
@@ -77,7 +77,7 @@ def test_a_breach_names_the_line_of_the_hook_or_else_of_the_class() -> None:
     assert where["events"] == line_of(Fickle)
 
 
-def test_a_class_made_by_a_program_has_no_line() -> None:
+def test_a_class_without_source_has_no_line() -> None:
     plugin = broken(events=())
     assert {breach.where for breach in testing.breaches(plugin)} == {""}
 
@@ -88,7 +88,7 @@ def test_the_breach_that_makes_others_untrue_is_first() -> None:
     assert checks.index("events") < checks.index("permit")
 
 
-def test_long_output_is_cut_and_a_case_is_shown_once() -> None:
+def test_long_output_is_cut_and_a_case_stands_there_once() -> None:
     with pytest.raises(testing.ContractError) as failed:
         testing.check(Fickle)
     lines = str(failed.value).splitlines()

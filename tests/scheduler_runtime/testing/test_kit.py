@@ -120,7 +120,7 @@ def test_arguments_that_are_refused_are_a_breach() -> None:
     assert "mostPots: is not a field; did you mean mostPods?" in breach_of(Sound, "args", {"mostPots": 2})
 
 
-def test_what_is_watched_must_be_written_as_an_object() -> None:
+def test_a_watched_object_needs_an_api_version() -> None:
     with pytest.raises(ValueError, match="an object lacks apiVersion"):
         testing.check(Sound, objects=[{"kind": "ConfigMap", "metadata": {}}])
 

@@ -158,7 +158,7 @@ class PluginDriver:
             yield NodeTable(cluster.table, mask_of(nodes, ()))
 
     def record(self, pod: Pod, cluster: Cluster) -> RecordedAnswers:
-        """Return the answers about ``pod``, from ``pre_filter`` to the scores, when every node is in play.
+        """Return the answers about ``pod``, from ``pre_filter`` to the scores, when every node is feasible so far.
 
         Raises PluginError when a hook fails.
         """
@@ -175,12 +175,12 @@ class PluginDriver:
         return self.run("pre_filter", pod, nodes, {}) if "pre_filter" in self._hooks else None
 
     def reasons(self, pod: Pod, nodes: NodeTable, answer: Any) -> dict[str, frozenset[Reason]]:
-        """Return the reasons against every node in play, after this ``answer`` of ``pre_filter``.
+        """Return the reasons against every feasible node, after this ``answer`` of ``pre_filter``.
 
         Nodes that a Restrict leaves out have a reason of the kit's own. Raises PluginError.
         """
         allowed = answer.node_names if isinstance(answer, Restrict) else nodes.names
-        reasons: dict[str, set[Reason]] = {name: set() for name in _names_in_play(nodes)}
+        reasons: dict[str, set[Reason]] = {name: set() for name in _feasible_names(nodes)}
         for name in reasons.keys() - allowed:
             reasons[name].add(OUTSIDE_RESTRICT)
         if hook := self._hooks.get("filter"):
@@ -208,7 +208,7 @@ class PluginDriver:
         return None if answer is SKIP else state_of(answer)
 
     def _scores(self, pod: Pod, nodes: NodeTable, answer: Any) -> tuple[dict[str, float], dict[str, int]]:
-        """Return the scores of every node in play, raw and normalised."""
+        """Return the scores of every feasible node, raw and normalised."""
         if "score" not in self._hooks or not nodes.feasible.any():
             return {}, {}
         state = self._score_state(pod, nodes, answer)
@@ -216,7 +216,7 @@ class PluginDriver:
             return {}, {}
         raw = check_scores(self._hooks["score"], self.run("score", pod, nodes, state), nodes.feasible)
         scores = self.normalize(pod, nodes, raw, state)
-        rows = {name: nodes.row(name) for name in _names_in_play(nodes)}
+        rows = {name: nodes.row(name) for name in _feasible_names(nodes)}
         return {name: raw[row].item() for name, row in rows.items()}, {
             name: int(scores[row]) for name, row in rows.items()
         }
@@ -245,10 +245,10 @@ def state_of(answer: Any) -> Any:
 
 
 def _without_rejected(cluster: Cluster, nodes: NodeTable, reasons: Reasons) -> NodeTable:
-    """Return the nodes in play against which there is no reason."""
+    """Return the feasible nodes against which there is no reason."""
     rejected = mask_of(nodes, [name for name, of_node in reasons.items() if of_node])
     return NodeTable(cluster.table, nodes.feasible & ~rejected)
 
 
-def _names_in_play(nodes: NodeTable) -> list[str]:
+def _feasible_names(nodes: NodeTable) -> list[str]:
     return [nodes.names[row] for row in np.flatnonzero(nodes.feasible).tolist()]

@@ -68,7 +68,7 @@ async def test_disturbed_watches_lose_no_pod(cluster: Cluster, tmp_path: Path, r
         assert disturbed.proxy.disturbed
 
 
-async def test_an_api_server_that_is_busy_is_asked_again_when_it_says(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_request_is_repeated_when_a_busy_api_server_says(cluster: Cluster, tmp_path: Path) -> None:
     """Seven times in a row; pauses of our own would add up to more than a minute."""
     refused = 0
 
@@ -128,9 +128,7 @@ async def test_lists_and_events_that_fail_do_no_harm(cluster: Cluster, tmp_path:
         await disturbed.place()
 
 
-async def test_an_api_server_that_restarts_is_found_again(
-    cluster: Cluster, audit_log: AuditLog, tmp_path: Path
-) -> None:
+async def test_an_api_server_that_restarts_is_used_again(cluster: Cluster, audit_log: AuditLog, tmp_path: Path) -> None:
     async with api(cluster) as there:
         with scheduler(tmp_path, cluster.kubeconfig, document(leaderElection=patient("restart"))) as process:
             await there.until(lambda: process.is_scheduling, 30)
@@ -144,11 +142,11 @@ async def test_an_api_server_that_restarts_is_found_again(
             assert {bound[name] for name in pods if bound[name]} == {1}
             assert await there.overcommitted() == []
             assert process.process.poll() is None
-            said = [line for line in process.lines("WARNING") if "API server" in line]
-            assert 1 <= len(said) <= 3  # one for each client that noticed
+            warnings = [line for line in process.lines("WARNING") if "API server" in line]
+            assert 1 <= len(warnings) <= 3  # one for each client that noticed
 
 
-async def test_a_replaced_token_is_taken_up(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_replaced_token_is_used(cluster: Cluster, tmp_path: Path) -> None:
     """The account is made anew, so that the API server refuses the token in use; then the file is replaced."""
     token = tmp_path / "token"
 

@@ -89,7 +89,7 @@ def by_all(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> An
         pytest.param(
             "normalize_score",
             broken(Plugin, score=company, normalize_score=by_all),
-            "normalize_score counts nodes that are not in play; look at scores[nodes.feasible] alone",
+            "normalize_score counts nodes that are not feasible; look at scores[nodes.feasible] alone",
             id="normalises-by-all",
         ),
     ],
@@ -116,14 +116,14 @@ def changing(change: Callable[[Pod, Node], object]) -> type[Plugin]:
         pytest.param(lambda _, node: node.labels.pop("spot", None), "the metadata of node ", id="label-of-a-node"),
     ],
 )
-def test_a_change_that_is_the_same_each_time_is_found(change: Callable[[Pod, Node], object], words: str) -> None:
+def test_a_change_that_is_the_same_each_time_is_a_breach(change: Callable[[Pod, Node], object], words: str) -> None:
     examples = {"nodes": [testing.node("n", labels={"spot": "true"})], "pods": [testing.pod("p", labels={"a": "b"})]}
     before = msgspec.to_builtins(examples)
     assert words in breach_of(changing(change), "purity", **examples)
     assert msgspec.to_builtins(examples) == before
 
 
-def test_a_change_by_a_hook_after_the_decision_is_found() -> None:
+def test_a_change_by_a_hook_after_the_decision_is_a_breach() -> None:
     def reserve(self: Any, pod: Pod, node: str, state: Any) -> None:
         pod.requests.amounts["cpu"] = 0
 
@@ -211,7 +211,7 @@ class NeedsItsState(Sound):
         return super().pre_filter(pod, nodes, cycle)
 
 
-def test_filter_is_asked_without_a_state_after_a_rejection_that_eviction_could_change() -> None:
+def test_filter_runs_without_a_state_after_a_rejection_that_eviction_could_change() -> None:
     sentence = breach_of(NeedsItsState, "filter_without_state")
     assert sentence.startswith('pre_filter rejected the pod ("not today"), and then filter fails: TypeError: ')
     checks = {breach.check for breach in testing.breaches(NeedsItsState, {"mostPods": 4})}

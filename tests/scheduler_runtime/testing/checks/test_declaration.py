@@ -83,5 +83,5 @@ class Spells(Sound.Args):
         (Spells, "its args cannot be read again as they are written"),
     ],
 )
-def test_arguments_survive_being_written(model: type[PluginArgs], words: str) -> None:
+def test_arguments_survive_a_round_trip(model: type[PluginArgs], words: str) -> None:
     assert breach_of(broken(Plugin, Args=model, post_bind=does_not_wait), "round_trip").startswith(words)

@@ -81,7 +81,7 @@ def states(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
 
 
 def feasible_nodes(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
-    """The answers of ``filter`` about a node do not depend on which other nodes are still in play.
+    """The answers of ``filter`` about a node do not depend on which other nodes are still feasible.
 
     Other plugins' filters run before it in some profiles and after it in others.
     """
@@ -101,7 +101,7 @@ def feasible_nodes(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
 
 
 def normalize_score(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
-    """``normalize_score`` looks only at the nodes in play: the raw scores of other rows are arbitrary numbers."""
+    """``normalize_score`` looks only at the feasible nodes: the raw scores of other rows are arbitrary numbers."""
     if not plugin.has("normalize_score"):
         return
     driver, cluster = case.driver, case.cluster
@@ -111,11 +111,11 @@ def normalize_score(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
         if state is SKIP:
             return
         raw = np.asarray(driver.run("score", case.pod, nodes, state))
-        # Larger than every score in play, so that a maximum over all rows shows.
+        # Larger than the score of every feasible node, so that a maximum over all rows shows.
         disturbed = np.where(nodes.feasible, raw, 2 * np.abs(raw[nodes.feasible]).max() + 1000)
         normal, other = (driver.normalize(case.pod, nodes, scores, state) for scores in (raw, disturbed))
         if (normal != other)[nodes.feasible].any():
-            yield "normalize_score counts nodes that are not in play; look at scores[nodes.feasible] alone"
+            yield "normalize_score counts nodes that are not feasible; look at scores[nodes.feasible] alone"
 
 
 def filter_row(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
