@@ -156,7 +156,7 @@ class Scene:
     def nominated(self, pod: Pod) -> str:
         """The node that a pod that fits nowhere is nominated to; empty when it is to none."""
         nomination = self.refused(pod).nomination
-        return nomination.node if nomination and isinstance(nomination.node, str) else ""
+        return nomination.node_name if nomination else ""
 
     def post_filter_message(self, pod: Pod) -> str:
         """What is said of preemption in the message of a pod that fits nowhere."""

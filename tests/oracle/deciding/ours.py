@@ -174,7 +174,7 @@ def _nominated(pod: Pod, nomination: Nomination | None) -> str:
         return pod.status.nominated_node_name
     if nomination.work:
         nomination.work.close()
-    return nomination.node if isinstance(nomination.node, str) else ""
+    return nomination.node_name
 
 
 def keys(pods: Iterable[Pod]) -> frozenset[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Nomination, Plugin, Reject
+from scheduler_runtime.framework import BindError, Framework
 from scheduler_runtime.scheduling.binding_cycle import CANCELLED
 from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import running
@@ -162,3 +163,27 @@ async def test_an_unreserve_that_fails_does_not_keep_the_room(caplog: pytest.Log
         await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert scene.cpu == 0
     assert reasons(caplog) == ["plugin Breaks failed in unreserve: ZeroDivisionError: a plugin's bug"]
+
+
+async def test_an_error_without_words_gives_the_room_back_and_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails_without_words(*_: Any) -> None:
+        raise BindError("Breaks", "")
+
+    monkeypatch.setattr(Framework, "run_bind_plugins", fails_without_words)
+    async with running() as scene:
+        pod = scene.add("a")
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
+        assert scene.cpu == 0
+        monkeypatch.undo()
+        await scene.until(lambda: scene.binds.bound)
+
+
+async def test_a_report_that_fails_does_not_give_the_room_of_a_bound_pod_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running() as scene:
+        monkeypatch.setattr(scene.reporter, "scheduled", fails)
+        pod = scene.add("a")
+        await scene.until(lambda: "not all was reported" in caplog.text)
+        assert scene.binds.bound == [("a", "n")]
+        assert (scene.cpu, scene.cache.is_assumed(pod.uid), scene.place(pod)) == (1000, True, QueuePlace.BINDING)

@@ -53,7 +53,7 @@ def test_a_status_that_does_not_change_overrides_nothing() -> None:
 def test_a_nomination_that_was_taken_back_stays_so_until_the_status_says_another() -> None:
     nominations = Nominations()
     nominations.observe(None, nominated_pod("a"))
-    nominations.nominate(nominated_pod("a"), "")
+    nominations.clear(nominated_pod("a"))
     assert nominations.node_of(nominated_pod("a")) == ""
     nominations.observe(nominated_pod("a"), nominated_pod(""))
     nominations.observe(nominated_pod(""), nominated_pod("b"))
@@ -73,7 +73,7 @@ def test_a_forgotten_pod_leaves_nothing_behind() -> None:
     nominations.forget("p")
     nominations.forget("p")
     assert not nominations
-    nominations.nominate(nominated_pod(""), "")
+    nominations.clear(nominated_pod(""))
     assert not nominations._decided
 
 

@@ -95,6 +95,11 @@ class Nomination:
     at_once: bool = False
     """Whether ``work`` is to be done before anything else is decided."""
 
+    @property
+    def node_name(self) -> str:
+        """The node's name; empty for CLEAR."""
+        return self.node if isinstance(self.node, str) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Victims:

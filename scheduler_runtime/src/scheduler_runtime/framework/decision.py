@@ -25,7 +25,7 @@ from scheduler_runtime.framework.extender_contract import (
 from scheduler_runtime.framework.filtering import run_post_filter_plugins
 from scheduler_runtime.framework.hook import Hook
 from scheduler_runtime.framework.node_chooser import NodeChooser, NoFeasibleNode
-from scheduler_runtime.framework.outcomes import CLEAR_NOMINATION, AssumeCache, Placed, PluginError, Unschedulable
+from scheduler_runtime.framework.outcomes import CLEAR_NOMINATION, AssumeCache, Placed, Unschedulable
 from scheduler_runtime.framework.plugin_times import PRE_FILTER, DecisionClocks, rejection_status
 from scheduler_runtime.framework.reserve_permit import Reservations
 from scheduler_runtime.framework.unsupported import FieldOf, message_for, needed_plugins
@@ -60,7 +60,7 @@ class Decisions:
     def schedule(
         self, pod: Pod, cluster: AssumeCache, answers: ExtenderAnswers | None
     ) -> Placed | Unschedulable | Question:
-        """Decide about ``pod``: see :meth:`Framework.schedule`."""
+        """Decide about ``pod``: see :meth:`Framework.schedule`. When it raises, the pod is not assumed."""
         try:
             with self._context.decision(cluster.table, answers):
                 outcome = self._decide(pod, cluster.table, answers)
@@ -68,14 +68,16 @@ class Decisions:
                     outcome = self._take_node(outcome, cluster)
         except Exception:
             # As upstream's handleSchedulingFailure: whatever room was made for the pod, the next attempt looks anew.
-            self._nominations.nominate(pod, "")
+            self._nominations.clear(pod)
             raise
         finally:
             self._clocks.slow_plugins.end_decision()
         if isinstance(outcome, Unschedulable) and outcome.nomination:
             # From now on, not only when the pod's status says it: the next decision has to leave the pod its room.
-            node = outcome.nomination.node
-            self._nominations.nominate(pod, node if isinstance(node, str) else "")
+            if node := outcome.nomination.node_name:
+                self._nominations.nominate(pod, node)
+            else:
+                self._nominations.clear(pod)
         return outcome
 
     def _decide(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
@@ -99,7 +101,7 @@ class Decisions:
         outcome: Placed | Unschedulable | VictimQuestion
         pre_filter_status = "Success"
         if isinstance(choice, NoFeasibleNode):
-            outcome = self._make_room(decision, choice, answers)
+            outcome = self._run_post_filters(decision, choice, answers)
             if isinstance(outcome, VictimQuestion):
                 return outcome
             if choice.diagnosis.rejection:  # As upstream, only a rejection of the pod as a whole fails this point.
@@ -124,7 +126,7 @@ class Decisions:
             return Unschedulable(pod, f"0/{nodes} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
         return None
 
-    def _make_room(
+    def _run_post_filters(
         self, decision: DecisionState, choice: NoFeasibleNode, answers: ExtenderAnswers | None
     ) -> Unschedulable | VictimQuestion:
         """Let the plugins make room for a pod that no node takes; return the outcome, with their reasons.
@@ -140,7 +142,7 @@ class Decisions:
         if result.consult is not None:
             return VictimQuestion(result.consult.candidates)
         if hooks:
-            has_node = result.nomination is not None and isinstance(result.nomination.node, str)
+            has_node = result.nomination is not None and result.nomination.node_name != ""
             status = "Success" if has_node else rejection_status(resolvable=True)
             self._clocks.points.observe_since(began, "PostFilter", status)
         return Unschedulable(
@@ -156,17 +158,25 @@ class Decisions:
 
         Assumed first, as upstream: what a plugin reads while it reserves has the pod on its node already.
         """
+        # Outside the try: where the cache refuses, the pod is on a node already, and that must not be taken back.
         cluster.assume(placed.pod, placed.node)
         self._nominations.forget(placed.pod.uid)
         try:
             rejected = self._reservations.run_reserve_plugins(placed)
             outcome = rejected or self._reservations.run_permit_plugins(placed)
-        except PluginError:
-            # Unreserve runs for all plugins, as upstream: those that reserved before the failing one have to give back.
-            self._reservations.run_unreserve_plugins(placed)
-            cluster.forget(placed.pod)
+        except Exception:  # a plugin's or ours: a pod that stayed assumed would hold its room for ever
+            self._undo(placed, cluster)
             raise
         if isinstance(outcome, Unschedulable):
-            self._reservations.run_unreserve_plugins(placed)
-            cluster.forget(placed.pod)
+            self._undo(placed, cluster)
         return outcome
+
+    def _undo(self, placed: Placed, cluster: AssumeCache) -> None:
+        """Take the pod off its node again, after its plugins have given back what they reserved.
+
+        Unreserve runs for all plugins, as upstream: also for those that reserved before the one that failed.
+        """
+        try:
+            self._reservations.run_unreserve_plugins(placed)
+        finally:
+            cluster.forget(placed.pod)

@@ -85,7 +85,7 @@ class Reservations:
         """
         # It is still there if the pod's way ended before ``wait_on_permit`` began, as when a pre-flight fails.
         self._context.waiting.pop(placed.pod.uid, None)
-        self._context.services.nominations.nominate(placed.pod, "")
+        self._context.services.nominations.clear(placed.pod)
         if self._unreserve:
             began = perf_counter()
             notify_plugins(self._unreserve, placed, self._failures)

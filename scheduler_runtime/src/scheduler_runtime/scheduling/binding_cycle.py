@@ -95,11 +95,6 @@ class BindingCycle:
             await self._reporter.stop_writing(uid)
             async with self._slots.sending:
                 await framework.run_bind_plugins(placed)
-
-            framework.run_post_bind_plugins(placed)
-            self._reporter.scheduled(pod, placed.node)
-            self._metrics.observe_scheduled(pod.spec.scheduler_name, attempt, time.monotonic())
-            logger.log(DECISION, "bound", extra={"pod": pod.key, "node": placed.node, "attempt": attempt.number})
         except BindError as error:
             self._give_room_back(placed, framework, error=error.message)
             self._report_failure(pod, error, attempt)
@@ -116,6 +111,15 @@ class BindingCycle:
             self._give_room_back(placed, framework, error=message)
             self._observe_end("error", pod, attempt)
             self._reporter.failed(pod, message, self._queue.newest(pod))
+        else:
+            # The pod is on its node: whatever fails from here on must not give its room to others.
+            try:
+                framework.run_post_bind_plugins(placed)
+                self._reporter.scheduled(pod, placed.node)
+                self._metrics.observe_scheduled(pod.spec.scheduler_name, attempt, time.monotonic())
+                logger.log(DECISION, "bound", extra={"pod": pod.key, "node": placed.node, "attempt": attempt.number})
+            except Exception:
+                logger.exception("a pod was bound, but not all was reported", extra={"pod": pod.key})
 
     async def _wait_on_permit(self, placed: Placed, framework: Framework) -> Unschedulable | None:
         uid, began, result = placed.pod.uid, time.monotonic(), "Error"
@@ -129,11 +133,12 @@ class BindingCycle:
             self._underway.end_permit_wait(uid)
 
     def _give_room_back(
-        self, placed: Placed, framework: Framework, *, rejected_by: Collection[str] = (), error: str = ""
+        self, placed: Placed, framework: Framework, *, rejected_by: Collection[str] = (), error: str | None = None
     ) -> None:
         """Take back the placement: the pod waits again, and others whom its room may help are woken.
 
-        The pod is parked if plugins rejected it, and retried after an ``error``; with neither it does not wait again.
+        The pod is parked if plugins rejected it, and retried after an ``error``, which may be empty; with neither it
+        does not wait again.
 
         The order matters. The plugins go first, so that what they had reserved is free before anybody is woken. The
         pod waits again before the others are woken, and is itself not woken by the room that it gives back. The
@@ -145,7 +150,7 @@ class BindingCycle:
         self._cache.forget(pod)
         if rejected_by:
             self._queue.park(pod.uid, rejected_by, now)
-        elif error:
+        elif error is not None:  # it may be empty: an extender may fail without a word
             self._queue.retry(pod.uid, now, error)
         on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
         self._queue.on_event(Event("Pod", Action.DELETE, on_its_node, None), now, by=pod.uid)

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before watches and bindings get their turn."""
+MIN_WAIT_SECONDS = 0.001
+"""The shortest wait for a pod that backs off: timers fire a little early, and the last microseconds would be a spin."""
 NO_ANSWERS = ExtenderAnswers()
 
 
@@ -66,10 +68,11 @@ class SchedulingLoop:
         """Take one pod; afterwards its binding is under way, or the pod waits again and its author knows why."""
         entry = await self._next_pod()
         if entry.pod.metadata.deletion_timestamp:
-            self._skip(entry)
+            self._drop_deleting_pod(entry)
             return
         if self._cache.get(entry.uid):
-            # The pod was added anew while its binding is under way: an older state of it was shown once more.
+            # As upstream's skipPodSchedule for an assumed pod: the API server showed an older state of the pod once
+            # more, so it was queued again, although this scheduler has its node and its binding is under way.
             self.queue.mark_binding(entry.uid)
             return
 
@@ -89,7 +92,13 @@ class SchedulingLoop:
             case Placed():
                 self._metrics.observe_decision(self._clock() - began)
                 # From here on a task of its own: permit, pre_bind, bind, post_bind.
-                self._binding.start(outcome, Attempt(began, entry.attempts, entry.waits_since, entry.was_flushed))
+                attempt = Attempt(
+                    began=began,
+                    number=entry.attempts,
+                    waits_since=entry.waits_since,
+                    after_flush=entry.was_flushed,
+                )
+                self._binding.start(outcome, attempt)
             case Unschedulable():
                 self._observe_end("unschedulable", entry, began)
                 if outcome.nomination and outcome.nomination.work:
@@ -97,7 +106,9 @@ class SchedulingLoop:
                 self.queue.park(entry.uid, outcome.plugins, self._clock(), outcome.pending_plugins)
                 self._reporter.unschedulable(outcome, self.queue.newest(outcome.pod))
             case None if entry.uid in self.queue:
-                self._skip(entry)
+                self._drop_deleting_pod(entry)
+            case None:
+                pass  # The pod is gone, and the watch that reported it has cleaned up.
 
     async def decide(self, entry: QueuedPod) -> Placed | Unschedulable | None:
         """Choose a node for a pod and assume the pod there, or find out why no node takes it.
@@ -118,16 +129,17 @@ class SchedulingLoop:
         """
         framework, answers = self._frameworks[entry.profile], NO_ANSWERS
         while (extenders := framework.extenders) is not None and extenders.concern(entry.pod):
-            outcome = framework.schedule(entry.pod, self._cache, answers)
-            if isinstance(outcome, Placed | Unschedulable):
-                return outcome
-            try:
-                answers = await extenders.answer(outcome, entry.pod, answers, self._cache.table)
-            except (ExtenderError, RawObjectError):
-                if entry.uid not in self.queue:
-                    return None
-                framework.nominations.nominate(entry.pod, "")  # as for every attempt that ends in an error
-                raise
+            match framework.schedule(entry.pod, self._cache, answers):
+                case Placed() | Unschedulable() as outcome:
+                    return outcome
+                case question:
+                    try:
+                        answers = await extenders.answer(question, entry.pod, answers, self._cache.table)
+                    except (ExtenderError, RawObjectError):
+                        if entry.uid not in self.queue:
+                            return None
+                        framework.nominations.clear(entry.pod)  # as for every attempt that ends in an error
+                        raise
             if entry.uid not in self.queue or entry.pod.metadata.deletion_timestamp:
                 return None
             if self._frameworks[entry.profile] is not framework:
@@ -136,14 +148,13 @@ class SchedulingLoop:
         return framework.schedule(entry.pod, self._cache)
 
     def _retry(self, entry: QueuedPod, message: str, began: float) -> None:
-        """Let a pod whose decision failed back off and come again."""
+        """Let a pod whose decision failed back off and come again. ``Framework.schedule`` has assumed it nowhere."""
         self._observe_end("error", entry, began)
-        self._cache.forget(entry.pod)
         self.queue.retry(entry.uid, self._clock(), message)
         self._reporter.failed(entry.pod, message, self.queue.newest(entry.pod))
 
-    def _skip(self, entry: QueuedPod) -> None:
-        """Leave alone a pod that is being deleted, as upstream's skipPodSchedule."""
+    def _drop_deleting_pod(self, entry: QueuedPod) -> None:
+        """Take a pod that is being deleted out of the queue, as upstream's skipPodSchedule."""
         self.queue.remove(entry.uid)
         self._reporter.skipped(entry.pod)
 
@@ -165,7 +176,7 @@ class SchedulingLoop:
             self.queue.ready.clear()
             wake_at = self.queue.wake_at()
             try:
-                async with asyncio.timeout(None if wake_at is None else max(wake_at - self._clock(), 0.001)):
+                async with asyncio.timeout(None if wake_at is None else max(wake_at - self._clock(), MIN_WAIT_SECONDS)):
                     await self.queue.ready.wait()
             except TimeoutError:
                 pass  # some pod has backed off long enough

@@ -129,7 +129,7 @@ class Preemption:
 
     async def clear_nomination(self, pod: Pod) -> None:
         """Take the nominated node of ``pod`` back. Raises ApiError, NoResponseError, FencedError."""
-        self._nominations.nominate(pod, "")
+        self._nominations.clear(pod)
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": None}}
         with contextlib.suppress(PodGoneError):
             await self._send("PATCH", pod, "/status", body, STRATEGIC_MERGE_PATCH)

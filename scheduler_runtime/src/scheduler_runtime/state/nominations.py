@@ -50,12 +50,19 @@ class Nominations:
         return self._decided.get(pod.uid, pod.status.nominated_node_name)
 
     def nominate(self, pod: Pod, node: str) -> None:
-        """Record a decision: ``pod`` is to go to ``node``, or, when that is empty, to no node in particular."""
+        """Record a decision: ``pod`` is to go to ``node``."""
         self.forget(pod.uid)
-        if node:
-            self._by_node.setdefault(node, {})[pod.uid] = pod
-        if node or pod.status.nominated_node_name:
-            self._decided[pod.uid] = node
+        self._by_node.setdefault(node, {})[pod.uid] = pod
+        self._decided[pod.uid] = node
+
+    def clear(self, pod: Pod) -> None:
+        """Record a decision: ``pod`` goes to no node in particular, even if its status still names one.
+
+        For a pod that goes on waiting; :meth:`forget` is for one that does not.
+        """
+        self.forget(pod.uid)
+        if pod.status.nominated_node_name:
+            self._decided[pod.uid] = ""
 
     def observe(self, old: Pod | None, new: Pod) -> None:
         """Take over a waiting pod's new version from a watch.
@@ -65,7 +72,10 @@ class Nominations:
         """
         nominated = new.status.nominated_node_name
         if nominated != (old.status.nominated_node_name if old else ""):
-            self.nominate(new, nominated)
+            if nominated:
+                self.nominate(new, nominated)
+            else:
+                self.clear(new)
         elif node := self._decided.get(new.uid):
             self._by_node[node][new.uid] = new
 

@@ -9,6 +9,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait
 from scheduler_runtime.framework import PluginError, Unschedulable
+from scheduler_runtime.framework.reserve_permit import Reservations
 from tests.support.decisions import CALLS, only
 
 
@@ -63,6 +64,19 @@ def test_a_placement_that_fails_is_undone_too() -> None:
     cluster = testing.Cluster(testing.node("a"))
     decides = testing.framework(only("Reserves", "Raises"), Reserves, Raises)
     with pytest.raises(PluginError, match="plugin Raises failed in permit: RuntimeError: out of order"):
+        decides.schedule(testing.pod("p"), cluster)
+    assert CALLS == ["Reserves.reserve a", "Reserves.unreserve a"]
+    assert cluster.assumed == {}
+
+
+def test_a_placement_on_which_the_scheduler_itself_fails_is_undone_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> Any:
+        raise LookupError("a bug of ours")
+
+    cluster = testing.Cluster(testing.node("a"))
+    decides = testing.framework(only("Reserves"), Reserves)
+    monkeypatch.setattr(Reservations, "run_permit_plugins", fails)
+    with pytest.raises(LookupError, match="a bug of ours"):
         decides.schedule(testing.pod("p"), cluster)
     assert CALLS == ["Reserves.reserve a", "Reserves.unreserve a"]
     assert cluster.assumed == {}

@@ -204,7 +204,10 @@ async def test_a_status_says_the_nominated_node_when_it_does_not_yet(
     one = pod()
     one = msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, nominated_node_name=current))
     if decided is not None:
-        nominations.nominate(one, decided)
+        if decided:
+            nominations.nominate(one, decided)
+        else:
+            nominations.clear(one)
     async with sending(script) as (client, outbox):
         PodConditions(client, outbox, nominations).write_unscheduled(one, UNSCHEDULABLE, "no room")
     status = script.received[0].body["status"]
