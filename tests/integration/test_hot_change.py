@@ -24,7 +24,7 @@ BIN = Path(sys.executable).parent
 SECONDS, AT_MOST = 2.0, 10.0
 """How long a change takes until it decides, by the middle of a few; and any of them, however busy the machine is."""
 CHANGES = 3
-UNHURRIED = {"leaderElection": {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}}
+UNHURRIED = {"leaderElection": {"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "2s"}}
 """Nobody here is to lose the Lease because the machine is slow, and start again."""
 
 CODE = '''

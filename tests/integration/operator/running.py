@@ -41,7 +41,7 @@ class Election:
         return [*durations, "--retry-period", "1"]
 
 
-UNHURRIED = Election(8, 6)
+UNHURRIED = Election(30, 20)
 """Nobody is to lose the lease because the machine is slow."""
 QUICK = Election(4, 3)
 """For tests that wait until the lease has run out."""

@@ -136,7 +136,7 @@ async def hide_profiles(request: web.Request, proxy: Proxy) -> web.Response:
 def test_an_operator_that_did_not_hear_of_a_kind_starts_anew(bare: Installed, start: Start, tmp_path: Path) -> None:
     with proxied_in_a_thread(bare.cluster, tmp_path) as proxy:
         proxy.rules.append(every(2, lambda request: request.path == "/apis/berth.dev/v1alpha1", hide_profiles))
-        ignorant = start(through=proxy.url)
+        ignorant = start(through=proxy.url, election=QUICK)  # it ends without a release
         assert ignorant.process.wait(60) == 1
         assert "did not tell of /apis/berth.dev/v1alpha1/schedulerprofiles" in ignorant.log
         assert len(ignorant.log.splitlines()) <= 8, ignorant.log

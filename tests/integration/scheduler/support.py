@@ -33,7 +33,7 @@ OPEN = "--authorization-always-allow-paths=/*"
 
 
 def document(lease: str = SCHEDULER, **changes: Any) -> Object:
-    """A document with quick leader election and no limit on requests."""
+    """A document with no limit on requests, and a Lease that nobody loses because the machine is slow."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -41,13 +41,20 @@ def document(lease: str = SCHEDULER, **changes: Any) -> Object:
         "leaderElection": {
             "resourceNamespace": "default",
             "resourceName": lease,
-            "leaseDuration": "8s",
-            "renewDeadline": "5s",
-            "retryPeriod": "1s",
+            "leaseDuration": "60s",
+            "renewDeadline": "40s",
+            "retryPeriod": "2s",
         },
         "profiles": [{"schedulerName": SCHEDULER}],
         **changes,
     }
+
+
+def quick(lease: str, **changes: Any) -> Object:
+    """A document whose Lease runs out soon, for tests that wait for that."""
+    made = document(lease, **changes)
+    made["leaderElection"].update({"leaseDuration": "8s", "renewDeadline": "5s", "retryPeriod": "1s"})
+    return made
 
 
 def lease_of(directory: Path) -> str:

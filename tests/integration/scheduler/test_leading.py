@@ -16,7 +16,7 @@ import yaml
 
 import devcluster
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, api, document, lease_of, scheduler
+from tests.integration.scheduler.support import Api, api, document, lease_of, quick, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -38,7 +38,7 @@ async def test_without_leader_election_there_is_no_lease(cluster: Cluster, tmp_p
 def kube_scheduler(directory: Path, cluster: Cluster, lease: str) -> Iterator[subprocess.Popen[bytes]]:
     """The real one, with the document that ours gets, but for the Lease."""
     file = directory / "kube-scheduler.yaml"
-    file.write_text(yaml.safe_dump(document(lease, clientConnection={"kubeconfig": str(cluster.kubeconfig)})))
+    file.write_text(yaml.safe_dump(quick(lease, clientConnection={"kubeconfig": str(cluster.kubeconfig)})))
     whole = [f"--{kind}-kubeconfig={cluster.kubeconfig}" for kind in ("authentication", "authorization")]
     command = [
         str(devcluster.binaries("kube-scheduler")["kube-scheduler"]),
@@ -78,7 +78,7 @@ async def test_who_leads_is_reported_as_by_kube_scheduler(cluster: Cluster, tmp_
             return len(await events_about(there, ours)) == len(await events_about(there, theirs)) == count
 
         with (
-            scheduler(tmp_path, cluster.kubeconfig, document(ours)) as process,
+            scheduler(tmp_path, cluster.kubeconfig, quick(ours)) as process,
             kube_scheduler(tmp_path, cluster, theirs) as other,
         ):
             await there.eventually(lambda: both_have(1), 30)

@@ -66,11 +66,10 @@ async def test_pods_whose_bindings_were_forgotten_are_bound_again(
 
     Those in it are bound twice, once before what is forgotten and once after, and all others once.
     """
-    election = {"resourceNamespace": "default", "resourceName": lease_of(tmp_path)}
     async with api(mortal, tidy=False) as there:
         waiting = await there.create_pods(PODS, "waiting", cpu="2")
         await asyncio.to_thread(back_up, mortal, tmp_path / "backup")
-        with scheduler(tmp_path, mortal.kubeconfig, document(leaderElection=election)) as process:
+        with scheduler(tmp_path, mortal.kubeconfig, document(lease_of(tmp_path))) as process:
             await there.all_bound(PODS)
             await there.delete_pods()
             others = await there.create_pods(PODS + 10, "forgotten", cpu="2")

@@ -12,7 +12,6 @@ import pytest
 from devcluster import Cluster
 from tests.integration.scheduler.faults.scene import Scene, scene
 from tests.integration.scheduler.faults.size import FULL
-from tests.integration.scheduler.support import document, lease_of
 from tests.support.proxy import Act, but, hold, is_lease, never, refuse, reset, slowed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900 if FULL else 120)]
@@ -53,9 +52,8 @@ async def live_through(name: str, act: Act, disturbed: Scene) -> None:
 
 
 async def test_troubles_that_last_are_logged_once_and_over_once(cluster: Cluster, tmp_path: Path) -> None:
-    election = {"resourceNamespace": "default", "resourceName": lease_of(tmp_path)}
     troubles = {**TROUBLES, **(MORE if FULL else {})}
-    async with scene(cluster, tmp_path, config=document(leaderElection=election)) as disturbed:
+    async with scene(cluster, tmp_path) as disturbed:
         for name, act in troubles.items():
             await live_through(name, act, disturbed)
         await disturbed.check(len(troubles) * PODS)

@@ -19,7 +19,7 @@ import devcluster
 from devcluster import Cluster, Spec
 from tests.integration.scheduler.faults.candidates import Candidate, candidates, check, leader_of
 from tests.integration.scheduler.faults.size import FULL
-from tests.integration.scheduler.support import api, document, lease_of
+from tests.integration.scheduler.support import api, document, lease_of, quick
 from tests.support.proxy import Act, Proxy, at, is_binding, is_lease
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900 if FULL else 180)]
@@ -47,7 +47,7 @@ async def test_leaders_that_are_frozen_and_killed_in_the_middle_of_many_pods_bin
     crowded: Cluster, tmp_path: Path
 ) -> None:
     """One of three is frozen, the next is killed, and the first wakes up while the third leads."""
-    config = document(leaderElection=calm_election(lease_of(tmp_path))) if FULL else document(lease_of(tmp_path))
+    config = document(leaderElection=calm_election(lease_of(tmp_path))) if FULL else quick(lease_of(tmp_path))
     async with api(crowded, tidy=not FULL) as there, candidates(there, tmp_path, 3, config) as three:
         frozen = await leader_of(there, three)
         others = [candidate for candidate in three if candidate is not frozen]

@@ -10,7 +10,7 @@ import pytest
 
 from devcluster import Cluster
 from tests.integration.scheduler.faults.candidates import candidates, check, leader_of
-from tests.integration.scheduler.support import Api, api, document, lease_of
+from tests.integration.scheduler.support import Api, api, lease_of, quick
 
 pytestmark = pytest.mark.cluster
 
@@ -38,7 +38,7 @@ async def test_whatever_is_done_to_a_lease_by_hand_only_one_binds(cluster: Clust
     async def belongs_to(identity: str) -> bool:
         return await holder(there, lease) == identity
 
-    async with api(cluster) as there, candidates(there, tmp_path, 2, document(lease), bind_seconds=1) as both:
+    async with api(cluster) as there, candidates(there, tmp_path, 2, quick(lease), bind_seconds=1) as both:
         leader = await leader_of(there, both)
         standby = next(candidate for candidate in both if candidate is not leader)
         identity = await holder(there, lease)
