@@ -35,21 +35,21 @@ def declaring(name: str, plugin: str, declares: dict[str, Any], **spec: Any) -> 
     return UserObject("PluginConfig", name, f"uid-of-{name}", 1, {"plugin": plugin, "declares": declares, **spec}, {})
 
 
-def rendered(written: UserObject, *configs: UserObject) -> Rendered:
+def rendered(scheduler_profile: UserObject, *configs: UserObject) -> Rendered:
     """What ``written`` means; a test that gives a wrong profile fails here, and with its problems."""
-    outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
+    outcome = render([scheduler_profile], {item.name: item for item in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Rendered), str(outcome)
     return outcome
 
 
-def document(written: UserObject, *configs: UserObject) -> Any:
+def document(scheduler_profile: UserObject, *configs: UserObject) -> Any:
     """The document of ``written``, as its scheduler reads it."""
-    return yaml.safe_load(rendered(written, *configs).text)
+    return yaml.safe_load(rendered(scheduler_profile, *configs).text)
 
 
-def problems(written: UserObject, *configs: UserObject) -> Problems:
+def problems(scheduler_profile: UserObject, *configs: UserObject) -> Problems:
     """What is wrong with ``written``; a test that gives a right profile fails here."""
-    outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
+    outcome = render([scheduler_profile], {item.name: item for item in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Problems)
     return outcome
 

@@ -16,25 +16,25 @@ def free_port() -> int:
 
 
 async def answers(health: Health) -> dict[str, tuple[int, str]]:
-    found, port = {}, free_port()
+    result, port = {}, free_port()
     async with serve(health, lambda: {"up": 1}, "127.0.0.1", port), aiohttp.ClientSession() as session:
         for path in ("livez", "readyz", "metrics"):
             async with session.get(f"http://127.0.0.1:{port}/{path}") as response:
-                found[path] = response.status, await response.text()
-    return found
+                result[path] = response.status, await response.text()
+    return result
 
 
 def test_a_process_that_waits_is_alive_and_not_ready_and_says_for_what() -> None:
-    found = asyncio.run(answers(Health(not_ready="CRDs missing")))
-    assert found["livez"] == (200, "ok")
-    assert found["readyz"] == (503, "CRDs missing")
-    assert found["metrics"] == (200, "# TYPE up gauge\nup 1\n")
+    result = asyncio.run(answers(Health(not_ready="CRDs missing")))
+    assert result["livez"] == (200, "ok")
+    assert result["readyz"] == (503, "CRDs missing")
+    assert result["metrics"] == (200, "# TYPE up gauge\nup 1\n")
 
 
 def test_a_process_whose_lease_is_stuck_is_not_alive() -> None:
-    found = asyncio.run(answers(Health(not_ready="", not_alive=lambda: "not renewed for 60 s")))
-    assert found["livez"] == (503, "not renewed for 60 s")
-    assert found["readyz"] == (200, "ok")
+    result = asyncio.run(answers(Health(not_ready="", not_alive=lambda: "not renewed for 60 s")))
+    assert result["livez"] == (503, "not renewed for 60 s")
+    assert result["readyz"] == (200, "ok")
 
 
 def test_series_of_one_name_share_a_header() -> None:

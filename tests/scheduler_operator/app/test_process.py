@@ -15,7 +15,7 @@ class Forbidding:
         raise ApiError(f"GET /apis/apps/v1/deployments/{name}", 403, "Forbidden", "no right to see it")
 
 
-async def test_a_lease_that_cannot_be_tied_to_the_deployment_is_said_and_holds_nothing_up(
+async def test_a_lease_that_cannot_be_tied_to_the_deployment_is_reported_and_holds_nothing_up(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     process = object.__new__(OperatorProcess)

@@ -8,11 +8,11 @@ ENVIRONMENT = {"POD_NAME": "berth-operator-1", "POD_NAMESPACE": "schedulers", "P
 
 
 def test_a_pod_tells_where_it_is() -> None:
-    found = parse(["--scheduler-image", "berth:1"], ENVIRONMENT)
-    assert found.release.namespace == "schedulers"
-    assert found.release.scheduler_image == "berth:1"
-    assert found.bind_address == "10.0.0.7"
-    assert found.lease.identity.startswith("berth-operator-1_")
+    result = parse(["--scheduler-image", "berth:1"], ENVIRONMENT)
+    assert result.release.namespace == "schedulers"
+    assert result.release.scheduler_image == "berth:1"
+    assert result.bind_address == "10.0.0.7"
+    assert result.lease.identity.startswith("berth-operator-1_")
 
 
 def test_two_processes_of_one_pod_are_not_the_same_candidate() -> None:

@@ -53,12 +53,12 @@ class Ran:
 
 def berth(*arguments: str, stdin: str | bytes = b"", colour: bool = False, debug: bool = False) -> Ran:
     """Run ``berth`` with ``arguments``."""
-    given = stdin.encode() if isinstance(stdin, str) else stdin
-    console = Console(io.BytesIO(given), io.BytesIO(), io.BytesIO(), colour=colour, debug=debug)
+    inputs = stdin.encode() if isinstance(stdin, str) else stdin
+    console = Console(io.BytesIO(inputs), io.BytesIO(), io.BytesIO(), colour=colour, debug=debug)
     status = run(arguments, console)
-    return Ran(int(status), _written(console.stdout), _written(console.stderr))
+    return Ran(int(status), _output(console.stdout), _output(console.stderr))
 
 
-def _written(stream: object) -> str:
+def _output(stream: object) -> str:
     assert isinstance(stream, io.BytesIO)
     return stream.getvalue().decode()

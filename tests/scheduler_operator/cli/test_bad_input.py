@@ -50,8 +50,8 @@ def test_what_is_no_document_is_refused(command: str, text: bytes, words: str) -
 
 @pytest.mark.parametrize("command", READING)
 def test_what_is_no_file_is_refused(command: str, tmp_path: Path) -> None:
-    gone = tmp_path / "gone.yaml"
-    assert refused(command, str(gone)).stderr == f"{gone}: there is no such file\n"
+    deleted = tmp_path / "gone.yaml"
+    assert refused(command, str(deleted)).stderr == f"{deleted}: there is no such file\n"
     assert refused(command, "/dev/zero").stderr.startswith("/dev/zero: ")
     assert refused(command, "").stderr == ": there is no such file\n"
     if command != "lint":
@@ -156,10 +156,10 @@ spec:
 """
 
 
-@pytest.mark.parametrize("command", [each for each in READING if each != "import"])
+@pytest.mark.parametrize("command", [item for item in READING if item != "import"])
 def test_a_plugin_whose_arguments_have_no_default_needs_an_entry(command: str) -> None:
-    told = "spec.pluginConfig: has no entry for PriceCap, which needs one: limit is required"
-    assert refused(command, "-", stdin=NEEDY).stderr == f"<stdin>:14: {told}\n"
+    problem = "spec.pluginConfig: has no entry for PriceCap, which needs one: limit is required"
+    assert refused(command, "-", stdin=NEEDY).stderr == f"<stdin>:14: {problem}\n"
 
 
 def test_every_document_that_is_not_ours_is_named() -> None:
@@ -168,7 +168,7 @@ def test_every_document_that_is_not_ours_is_named() -> None:
     assert "<stdin>:18: is batch/v1 Job" in lines
 
 
-def test_what_would_move_the_cursor_of_a_terminal_is_shown_instead() -> None:
+def test_what_would_move_the_cursor_of_a_terminal_is_displayed_instead() -> None:
     ran = refused("lint", "-", stdin=DOCUMENT + '"\\e[2J\\nowned": 1\n')
     assert "\x1b" not in ran.stderr
     assert "\\x1b[2J\\nowned" in ran.stderr
@@ -195,8 +195,8 @@ def test_the_two_sides_of_a_difference_may_have_one_name(tmp_path: Path) -> None
 def test_files_of_a_directory_may_be_about_several_clusters(tmp_path: Path) -> None:
     (tmp_path / "production.yaml").write_text(PROFILE)
     (tmp_path / "staging.yaml").write_text(PROFILE.replace("NodeResourcesFit", "NodeAffinity"))
-    said = berth("lint", str(tmp_path)).stderr + berth("lint", str(tmp_path)).stdout
-    assert "already" not in said
-    assert "holds the arguments of" not in said  # each refers to what stands in its own file
+    messages = berth("lint", str(tmp_path)).stderr + berth("lint", str(tmp_path)).stdout
+    assert "already" not in messages
+    assert "holds the arguments of" not in messages  # each refers to what stands in its own file
     (tmp_path / "staging.yaml").write_text(f"{PROFILE}---\n{PROFILE}")
     assert "staging.yaml:3 already" in refused("lint", str(tmp_path)).stderr

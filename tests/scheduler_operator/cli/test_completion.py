@@ -15,8 +15,8 @@ from tests.support.distributions import install
 
 def completed(*arguments: str) -> list[tuple[str, str]]:
     *before, unfinished = arguments
-    found = ShellComplete(group, {}, "berth", "_BERTH_COMPLETE").get_completions(before, unfinished)
-    return [(item.type, item.value) for item in found]
+    result = ShellComplete(group, {}, "berth", "_BERTH_COMPLETE").get_completions(before, unfinished)
+    return [(item.type, item.value) for item in result]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_completes_what_is_installed_without_running_it(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_each_shell_is_printed(shell: str) -> None:
+def test_the_script_of_every_shell_is_printed(shell: str) -> None:
     ran = berth("completion", shell)
     assert (ran.status, ran.stderr) == (0, "")
     assert f"_BERTH_COMPLETE={shell}_complete" in ran.stdout
@@ -53,9 +53,9 @@ def test_bash_takes_the_script() -> None:
 
 
 def test_the_shell_is_answered() -> None:
-    asked = {"_BERTH_COMPLETE": "bash_complete", "COMP_WORDS": "berth plug", "COMP_CWORD": "1"}
+    variables = {"_BERTH_COMPLETE": "bash_complete", "COMP_WORDS": "berth plug", "COMP_CWORD": "1"}
     call = "import sys; sys.argv[0] = 'berth'; from scheduler_operator.cli import main; main()"
-    ran = subprocess.run([sys.executable, "-c", call], env=asked, capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", call], env=variables, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["plain,plugins"]
 
 
@@ -71,5 +71,5 @@ def test_kubectl_is_answered(arguments: list[str], expected: list[str]) -> None:
     assert list(completions(arguments)) == expected
 
 
-def test_kubectl_is_told_every_command() -> None:
+def test_kubectl_gets_every_command() -> None:
     assert [line.partition("\t")[0] for line in completions([""])][:-1] == list(COMMANDS)

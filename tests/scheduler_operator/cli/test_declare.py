@@ -45,9 +45,9 @@ def declared(folder: Path, code: str) -> Ran:
 
 
 def test_a_plugin_is_declared_by_its_own_code(tmp_path: Path) -> None:
-    (found,) = yaml.safe_load_all(declared(tmp_path, PRICE_CAP).stdout)
-    spec = found["spec"]
-    assert (found["metadata"]["name"], spec["plugin"]) == ("price-cap", "PriceCap")
+    (result,) = yaml.safe_load_all(declared(tmp_path, PRICE_CAP).stdout)
+    spec = result["spec"]
+    assert (result["metadata"]["name"], spec["plugin"]) == ("price-cap", "PriceCap")
     assert spec["declares"]["hooks"] == ["filter", "score"]
     price = spec["declares"]["argsSchema"]["properties"]["maxHourlyPrice"]
     assert (price["type"], price["minimum"]) == ("number", 0)
@@ -63,7 +63,7 @@ def test_a_plugin_is_declared_by_its_own_code(tmp_path: Path) -> None:
     assert spec["declares"]["events"] == [{"resource": "Node", "actions": ["Add", "UpdateNodeLabel"]}]
 
 
-def test_what_is_printed_makes_the_plugin_known_to_a_profile(tmp_path: Path) -> None:
+def test_what_is_printed_makes_the_plugin_available_to_a_profile(tmp_path: Path) -> None:
     profile = BARE % ("cheap", "plugins: {score: {enabled: [{name: PriceCap, weight: 2}]}}")
     assert berth("expand", "-", stdin=profile).status == 2
     ran = berth("expand", "-", stdin=declared(tmp_path, PRICE_CAP).stdout + profile)

@@ -20,7 +20,7 @@ def changes(ran: Ran) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in ran.stdout.splitlines()[1:]]
 
 
-def test_how_something_is_written_makes_no_difference(tmp_path: Path) -> None:
+def test_notation_makes_no_difference(tmp_path: Path) -> None:
     rewritten = json.dumps(yaml.safe_load(DOCUMENT) | {"parallelism": 16})
     ran = diff(tmp_path, DOCUMENT, rewritten)
     assert (ran.status, ran.stdout, ran.stderr) == (0, "", "")
@@ -65,8 +65,8 @@ def test_a_changed_order_is_a_change(tmp_path: Path) -> None:
             "plugins:", f"plugins:\n    filter: {{enabled: [{', '.join(f'{{name: {n}}}' for n in names)}]}}"
         )
 
-    found = changes(diff(tmp_path, filters("NodePorts", "NodeName"), filters("NodeName", "NodePorts")))
-    assert found == [["spread: filter: order", "NodePorts, NodeName", "NodeName, NodePorts"]]
+    result = changes(diff(tmp_path, filters("NodePorts", "NodeName"), filters("NodeName", "NodePorts")))
+    assert result == [["spread: filter: order", "NodePorts, NodeName", "NodeName, NodePorts"]]
 
 
 def test_a_profile_more_is_a_change(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_a_profile_more_is_a_change(tmp_path: Path) -> None:
     assert changes(diff(tmp_path, DOCUMENT, more)) == [["calm: the profile", "-", "is there"]]
 
 
-def test_without_b_an_upgrade_is_shown() -> None:
+def test_without_b_an_upgrade_is_displayed() -> None:
     ran = berth("diff", "-", "--kubernetes", "1.36", "--to", "1.37", stdin=BARE % ("calm", ""))
-    found = changes(ran)
-    assert ["calm: filter: order", "NodeUnschedulable, NodeName", "NodeName, NodeUnschedulable"] in found
+    result = changes(ran)
+    assert ["calm: filter: order", "NodeUnschedulable, NodeName", "NodeName, NodeUnschedulable"] in result
 
 
 def test_the_version_of_to_is_followed_even_where_the_profile_names_another() -> None:
@@ -86,8 +86,8 @@ def test_the_version_of_to_is_followed_even_where_the_profile_names_another() ->
 
 
 def test_a_profile_and_a_document_can_be_compared(tmp_path: Path) -> None:
-    found = changes(diff(tmp_path, DOCUMENT, PROFILE))
-    assert ["packed: schedulerName", "spread", "packed"] in found
+    result = changes(diff(tmp_path, DOCUMENT, PROFILE))
+    assert ["packed: schedulerName", "spread", "packed"] in result
 
 
 def test_programs_get_the_values_as_they_are(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ def test_an_old_configuration_becomes_profiles_that_render() -> None:
     assert "weight: 5" in berth("render", "-", stdin=ran.stdout).stdout
 
 
-def test_what_is_not_carried_over_is_told_at_its_place() -> None:
-    given = DOCUMENT + "healthzBindAddress: 0.0.0.0:10251\n"
-    ran = berth("import", "-", stdin=given.replace("/v1\n", "/v1beta2\n"))
+def test_what_is_not_carried_over_is_reported_at_its_place() -> None:
+    inputs = DOCUMENT + "healthzBindAddress: 0.0.0.0:10251\n"
+    ran = berth("import", "-", stdin=inputs.replace("/v1\n", "/v1beta2\n"))
     assert ran.status == 1
     assert any(line.startswith("<stdin>:8: healthzBindAddress: ") for line in ran.stderr.splitlines())
 
@@ -38,12 +38,12 @@ def test_what_a_comment_allows_stays_allowed() -> None:
 
 def test_json_holds_the_objects_and_the_remarks() -> None:
     ran = berth("import", "-o", "json", "-", stdin=OLD)
-    found = json.loads(ran.stdout)
-    assert [each["kind"] for each in found["objects"]] == ["SchedulerProfile"]
-    assert len(found["remarks"]) == len(ran.stderr.splitlines())
+    result = json.loads(ran.stdout)
+    assert [item["kind"] for item in result["objects"]] == ["SchedulerProfile"]
+    assert len(result["remarks"]) == len(ran.stderr.splitlines())
 
 
-def test_a_policy_without_a_name_can_be_given_one(tmp_path: Path) -> None:
+def test_a_policy_without_a_name_can_get_one(tmp_path: Path) -> None:
     policy = tmp_path / "policy.cfg"
     policy.write_text(json.dumps({"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "PodFitsHost"}]}))
     ran = berth("import", str(policy), "--name", "legacy")

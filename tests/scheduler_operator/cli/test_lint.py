@@ -64,7 +64,7 @@ def test_the_severity_decides_how_it_ends(severity: str, status: int) -> None:
         ),
     ],
 )
-def test_what_is_allowed_is_not_said(allowed: str) -> None:
+def test_what_is_allowed_is_not_reported(allowed: str) -> None:
     assert berth("lint", "-", stdin=allowed).stdout == ""
 
 
@@ -72,7 +72,7 @@ HALF = "plugins: {filter: {disabled: [{name: VolumeBinding}]}}"
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         pytest.param(
             DOCUMENT.replace("score:", "filter: {disabled: [{name: VolumeBinding}]}\n    score:"), id="document"
@@ -80,32 +80,32 @@ HALF = "plugins: {filter: {disabled: [{name: VolumeBinding}]}}"
         pytest.param(BARE % ("calm", f"engine: KubeScheduler, {HALF}"), id="profile"),
     ],
 )
-def test_an_error_among_findings_is_no_refusal(given: str) -> None:
-    ran = berth("lint", "--severity", "error", "-", stdin=given)
+def test_an_error_among_findings_is_no_refusal(inputs: str) -> None:
+    ran = berth("lint", "--severity", "error", "-", stdin=inputs)
     assert (ran.status, ran.stderr) == (1, "")
     assert "error: " in ran.stdout
-    rendered = berth("render", "-", stdin=given)
+    rendered = berth("render", "-", stdin=inputs)
     assert rendered.status == 1
     assert "kind: KubeSchedulerConfiguration" in rendered.stdout
     assert ": error: " in rendered.stderr
 
 
 @pytest.mark.parametrize(
-    ("allowance", "meant"),
+    ("allowance", "suggestion"),
     [
         pytest.param("# berth: allow WeightRest\n", "# berth: allow WeightReset", id="misspelt"),
         pytest.param("# berth: allow Everything\n", "remove Everything", id="unknown"),
     ],
 )
-@pytest.mark.parametrize("given", [pytest.param(FORGETFUL, id="document"), pytest.param(PROFILE, id="profile")])
-def test_an_allowance_of_what_no_finding_is_called_is_told(given: str, allowance: str, meant: str) -> None:
-    found = json.loads(berth("lint", "-o", "json", "-", stdin=allowance + given).stdout)
-    (idle,) = (each for each in found if each["code"] == "UnknownCode")
-    assert idle["suggestion"] == meant
-    assert berth("lint", "-o", "sarif", "-", stdin=allowance + given).status == 1
+@pytest.mark.parametrize("inputs", [pytest.param(FORGETFUL, id="document"), pytest.param(PROFILE, id="profile")])
+def test_an_allowance_of_what_no_finding_is_called_is_reported(inputs: str, allowance: str, suggestion: str) -> None:
+    result = json.loads(berth("lint", "-o", "json", "-", stdin=allowance + inputs).stdout)
+    (idle,) = (item for item in result if item["code"] == "UnknownCode")
+    assert idle["suggestion"] == suggestion
+    assert berth("lint", "-o", "sarif", "-", stdin=allowance + inputs).status == 1
 
 
-def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path) -> None:
+def test_what_is_refused_is_reported_beside_the_findings_of_the_rest(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(DOCUMENT.replace("score:", "scores:"))
     ran = berth("lint", str(bad), "-", stdin=FORGETFUL)
@@ -114,37 +114,37 @@ def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path)
     assert ran.stderr.startswith(f"{bad}:7: profiles[0].plugins.scores: is not a field; did you mean score")
 
 
-def test_a_plugin_that_a_plugin_config_declares_is_known_to_documents() -> None:
-    given = DOCUMENT.replace("PodTopologySpread", "PriceCap")
-    assert berth("lint", "-", stdin=given).stderr.endswith(
+def test_a_plugin_that_a_plugin_config_declares_is_available_to_documents() -> None:
+    inputs = DOCUMENT.replace("PodTopologySpread", "PriceCap")
+    assert berth("lint", "-", stdin=inputs).stderr.endswith(
         "there is no plugin 'PriceCap'; if it is your own, install its package beside berth, or give a PluginConfig "
         "that declares it\n"
     )
-    assert berth("lint", "-", stdin=given + CUSTOM).stderr == ""
+    assert berth("lint", "-", stdin=inputs + CUSTOM).stderr == ""
 
 
 @pytest.mark.parametrize("engine", ["KubeScheduler", "Python"])
-def test_a_plugin_that_is_installed_beside_berth_is_known_to_documents(
+def test_a_plugin_that_is_installed_beside_berth_is_available_to_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     code = CODE.replace("PriceCap", "BesideCap").replace("NodePlugin\n", "NodePlugin, PluginArgs\n")
     code += "    class Args(PluginArgs):\n        most: int = 3\n"
     install(tmp_path, "beside-caps", code, BesideCap="BesideCap")
-    given = f"{DOCUMENT}    filter: {{enabled: [{{name: BesideCap}}]}}\n"
-    assert "there is no plugin 'BesideCap'" in berth("lint", "-", "--engine", engine, stdin=given).stderr
+    inputs = f"{DOCUMENT}    filter: {{enabled: [{{name: BesideCap}}]}}\n"
+    assert "there is no plugin 'BesideCap'" in berth("lint", "-", "--engine", engine, stdin=inputs).stderr
     monkeypatch.syspath_prepend(tmp_path)
-    ran = berth("lint", "-", "--engine", engine, stdin=given)
+    ran = berth("lint", "-", "--engine", engine, stdin=inputs)
     assert (ran.status, ran.stderr) == (0 if engine == "Python" else 1, "")
     assert ("NotInKubeScheduler" in ran.stdout, "no signature" in ran.stdout) == (
         engine != "Python",
         engine == "Python",
     )
-    configured = f"{given}  pluginConfig: [{{name: BesideCap, args: {{mots: 1}}}}]\n"
+    configured = f"{inputs}  pluginConfig: [{{name: BesideCap, args: {{mots: 1}}}}]\n"
     refused = berth("lint", "-", "--engine", engine, stdin=configured).stderr
     assert "pluginConfig[0].args.mots: is not a field; did you mean most?" in refused
 
 
-def test_a_plugin_beside_berth_that_cannot_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_beside_berth_that_cannot_be_used_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "lost-caps", "import prices_of_nobody", LostCap="LostCap")
     monkeypatch.syspath_prepend(tmp_path)
     ran = berth("lint", "-", stdin=DOCUMENT.replace("PodTopologySpread", "LostCap"))
@@ -152,26 +152,26 @@ def test_a_plugin_beside_berth_that_cannot_be_used_is_told(tmp_path: Path, monke
     assert "plugin LostCap: lost_caps:LostCap of lost-caps 1.0 cannot be imported: ModuleNotFound" in ran.stderr
 
 
-def test_a_plugin_that_cannot_be_used_is_told_at_its_place_and_hides_nothing(
+def test_a_plugin_that_cannot_be_used_is_reported_at_its_place_and_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "torn-caps", "import prices_of_nobody", TornCap="TornCap")
     monkeypatch.syspath_prepend(tmp_path)
-    given = DOCUMENT.replace("schedulerName", "schedulerNam").replace("PodTopologySpread, weight: 9", "Nowhere")
-    given += "    filter: {enabled: [{name: TornCap}]}\n    reserve: {enabled: [{name: TornCap}]}\n"
-    typo, unknown, torn = berth("lint", "-", stdin=given).stderr.splitlines()
+    inputs = DOCUMENT.replace("schedulerName", "schedulerNam").replace("PodTopologySpread, weight: 9", "Nowhere")
+    inputs += "    filter: {enabled: [{name: TornCap}]}\n    reserve: {enabled: [{name: TornCap}]}\n"
+    typo, unknown, torn = berth("lint", "-", stdin=inputs).stderr.splitlines()
     assert typo.startswith("<stdin>:5: profiles[0].schedulerNam: is not a field; did you mean schedulerName?")
     assert unknown.startswith("<stdin>:7: profiles[0].plugins.score.enabled[0].name: there is no plugin 'Nowhere'")
     assert torn.startswith("<stdin>:8: profiles[0].plugins.filter.enabled[0]: plugin TornCap: torn_caps:TornCap of ")
 
 
-def test_a_misspelt_plugin_beside_berth_is_told_with_the_one_that_is_meant(
+def test_a_misspelt_plugin_beside_berth_is_reported_with_the_one_that_is_intended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "spelt-caps", CODE.replace("PriceCap", "SpeltCap"), SpeltCap="SpeltCap")
     monkeypatch.syspath_prepend(tmp_path)
-    said = berth("lint", "-", stdin=DOCUMENT.replace("PodTopologySpread", "speltCapp")).stderr
-    assert "there is no plugin 'speltCapp'; did you mean SpeltCap? If it is your own, install its package" in said
+    messages = berth("lint", "-", stdin=DOCUMENT.replace("PodTopologySpread", "speltCapp")).stderr
+    assert "there is no plugin 'speltCapp'; did you mean SpeltCap? If it is your own, install its package" in messages
 
 
 def test_the_operator_knows_no_plugin_that_is_only_beside_berth(
@@ -183,7 +183,7 @@ def test_the_operator_knows_no_plugin_that_is_only_beside_berth(
     assert ran.stderr.endswith("if it is in an image of yours, give a PluginConfig that declares it\n")
 
 
-def test_profiles_that_join_are_judged_together_and_each_in_its_file(tmp_path: Path) -> None:
+def test_profiles_that_join_are_judged_together_in_their_own_files(tmp_path: Path) -> None:
     joiner = tmp_path / "joiner.yaml"
     joiner.write_text(BARE % ("calm", "joins: packed, plugins: {score: {enabled: [{name: NodeAffinity}]}}"))
     ran = berth("lint", "-", str(joiner), stdin=PROFILE)
@@ -193,8 +193,8 @@ def test_profiles_that_join_are_judged_together_and_each_in_its_file(tmp_path: P
 
 
 def test_a_profile_cannot_join_one_that_joins() -> None:
-    given = "".join(BARE % (name, f"joins: {other}") for name, other in (("a", "b"), ("b", "a")))
-    ran = berth("lint", "-", stdin=given)
+    inputs = "".join(BARE % (name, f"joins: {other}") for name, other in (("a", "b"), ("b", "a")))
+    ran = berth("lint", "-", stdin=inputs)
     assert ran.status == 2
     assert [line.split(": ")[:3] for line in ran.stderr.splitlines()] == [
         ["<stdin>:5", "spec.joins", "b has no process of its own, because it joins a; join a instead"],
@@ -202,9 +202,9 @@ def test_a_profile_cannot_join_one_that_joins() -> None:
     ]
 
 
-def test_of_a_profile_nothing_is_said_while_its_plugin_config_is_misshapen() -> None:
-    given = PROFILE[: PROFILE.index("args: {scoring")] + "args: text}\n"
-    ran = berth("lint", "-", stdin=given)
+def test_of_a_profile_nothing_is_reported_while_its_plugin_config_is_misshapen() -> None:
+    inputs = PROFILE[: PROFILE.index("args: {scoring")] + "args: text}\n"
+    ran = berth("lint", "-", stdin=inputs)
     assert ran.stderr == "<stdin>:14: spec.args: 'text' is not a mapping of fields\n"
 
 
@@ -231,13 +231,13 @@ def test_programs_get_findings_and_refusals_in_one_list(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text("kind: Pod\napiVersion: v1\n")
     ran = berth("lint", "-o", "json", str(bad), "-", stdin=FORGETFUL)
-    found = json.loads(ran.stdout)
+    result = json.loads(ran.stdout)
     assert (ran.status, ran.stderr) == (2, "")
-    assert [(each["file"], each["code"], each["severity"]) for each in found] == [
+    assert [(item["file"], item["code"], item["severity"]) for item in result] == [
         (str(bad), "Refused", "error"),
         ("<stdin>", "WeightReset", "warning"),
     ]
-    assert found == yaml.safe_load(berth("lint", "-o", "yaml", str(bad), "-", stdin=FORGETFUL).stdout)
+    assert result == yaml.safe_load(berth("lint", "-o", "yaml", str(bad), "-", stdin=FORGETFUL).stdout)
 
 
 def test_colour_is_for_terminals() -> None:
@@ -246,13 +246,13 @@ def test_colour_is_for_terminals() -> None:
 
 
 def test_a_document_is_judged_for_the_engine_that_the_option_names() -> None:
-    given = DOCUMENT.replace("score:", "filter: {enabled: [{name: DynamicResources}]}\n    score:")
+    inputs = DOCUMENT.replace("score:", "filter: {enabled: [{name: DynamicResources}]}\n    score:")
     missing = catalog.find("DynamicResources") is None
-    assert ("NotInThisEngine" in berth("lint", "--engine", "Python", "-", stdin=given).stdout) is missing
-    assert "NotInThisEngine" not in berth("lint", "-", stdin=given).stdout
+    assert ("NotInThisEngine" in berth("lint", "--engine", "Python", "-", stdin=inputs).stdout) is missing
+    assert "NotInThisEngine" not in berth("lint", "-", stdin=inputs).stdout
 
 
-def test_a_list_is_read_by_its_items_each_at_its_own_place() -> None:
+def test_a_list_is_read_by_its_items_at_their_own_places() -> None:
     profile = "- apiVersion: berth.dev/v1alpha1\n  kind: SchedulerProfile\n  metadata: {name: a}\n  spec:\n"
     listed = (
         f"apiVersion: v1\nkind: List\nitems:\n{profile}    plugins: {{score: {{enabled: [{{name: NodeAffinity}}]}}}}\n"

@@ -55,7 +55,7 @@ def test_the_list_says_where_a_plugin_is_and_whether_it_is_on() -> None:
     assert rows["DeferredPodScheduling"].startswith("DeferredPodScheduling 1.37+ off -")
 
 
-def test_one_plugin_is_told_whole() -> None:
+def test_one_plugin_is_described_in_full() -> None:
     page = berth("plugins", "NodeResourcesFit").stdout
     assert "1.36        weight 1  preFilter, filter, preScore, score, placementScore" in page
     assert "type: LeastAllocated | MostAllocated | RequestedToCapacityRatio" in page
@@ -64,7 +64,7 @@ def test_one_plugin_is_told_whole() -> None:
     assert "event        Node: Add, UpdateNodeAllocatable" in page
 
 
-def test_permissions_are_told() -> None:
+def test_permissions_are_reported() -> None:
     assert "permission   create pods/binding" in berth("plugins", "DefaultBinder").stdout
 
 
@@ -73,13 +73,13 @@ def test_a_plugin_without_arguments_says_so() -> None:
 
 
 def test_json_and_yaml_say_the_same_of_every_plugin() -> None:
-    found = json.loads(berth("plugins", "-o", "json").stdout)
-    assert found == yaml.safe_load(berth("plugins", "-o", "yaml").stdout)
-    assert [each["name"] for each in found] == names()
-    assert json.loads(berth("plugins", "VolumeBinding", "-o", "json").stdout) in found
+    result = json.loads(berth("plugins", "-o", "json").stdout)
+    assert result == yaml.safe_load(berth("plugins", "-o", "yaml").stdout)
+    assert [item["name"] for item in result] == names()
+    assert json.loads(berth("plugins", "VolumeBinding", "-o", "json").stdout) in result
 
 
-def test_changes_of_every_kind_are_said_in_one_word() -> None:
+def test_changes_of_every_kind_are_reported_in_one_word() -> None:
     events = (ClusterEvent("Pod", Action.ADD | Action.UPDATE), ClusterEvent("Node", Action.ALL))
     declared = Declaration(name="Wakeful", hooks=("filter",), events=events)
     assert dict(events_of(declared)) == {"Pod": ["Add", "Update"], "Node": ["All"]}
@@ -92,7 +92,7 @@ def test_every_page_can_be_printed() -> None:
         assert max(map(len, ran.stdout.splitlines())) <= 120
 
 
-def test_a_plugin_that_does_not_exist_is_refused_with_what_was_perhaps_meant() -> None:
+def test_a_plugin_that_does_not_exist_is_refused_with_what_was_perhaps_intended() -> None:
     ran = berth("plugins", "NodeResourceFit")
     assert (ran.status, ran.stdout) == (2, "")
     assert "did you mean NodeResourcesFit" in ran.stderr
@@ -112,15 +112,15 @@ def test_what_is_installed_is_listed_with_its_distribution(site: Path) -> None:
     assert rows()["Bad"].startswith("- off - Cannot be used: listed_caps:Missing of listed-caps 1.0 cannot be imported")
 
 
-def test_one_that_is_installed_is_told_whole(site: Path) -> None:
-    install(site, "told-whole-caps", CAP.format(name="WholeCap"), WholeCap="WholeCap")
+def test_one_that_is_installed_is_described_in_full(site: Path) -> None:
+    install(site, "whole-caps", CAP.format(name="WholeCap"), WholeCap="WholeCap")
     page = berth("plugins", "WholeCap").stdout
-    assert page.startswith("WholeCap\nKeeps pods off nodes that cost too much.\n\nFrom told_whole_caps:WholeCap of ")
+    assert page.startswith("WholeCap\nKeeps pods off nodes that cost too much.\n\nFrom whole_caps:WholeCap of ")
     assert "most: number, default 1.5\n    What a node may cost.\n" in page
     assert "hooks        filter, filter_row" in page
-    found: Any = json.loads(berth("plugins", "WholeCap", "-o", "json").stdout)
-    assert (found["berth"], found["origin"]) == (True, "told_whole_caps:WholeCap of told-whole-caps 1.0")
-    assert found in json.loads(berth("plugins", "-o", "json").stdout)
+    result: Any = json.loads(berth("plugins", "WholeCap", "-o", "json").stdout)
+    assert (result["berth"], result["origin"]) == (True, "whole_caps:WholeCap of whole-caps 1.0")
+    assert result in json.loads(berth("plugins", "-o", "json").stdout)
 
 
 def test_one_that_is_installed_and_cannot_be_used_says_why(site: Path) -> None:
@@ -128,13 +128,13 @@ def test_one_that_is_installed_and_cannot_be_used_says_why(site: Path) -> None:
     ran = berth("plugins", "BrokenCap")
     assert (ran.status, ran.stdout) == (2, "")
     assert "unusable_caps:Missing of unusable-caps 1.0 cannot be imported" in ran.stderr
-    (told,) = (each for each in json.loads(berth("plugins", "-o", "json").stdout) if each["name"] == "BrokenCap")
-    assert told["problem"] in ran.stderr
+    (broken,) = (load for load in json.loads(berth("plugins", "-o", "json").stdout) if load["name"] == "BrokenCap")
+    assert broken["problem"] in ran.stderr
 
 
-def test_one_that_is_installed_may_be_meant(site: Path) -> None:
-    install(site, "meant-caps", CAP.format(name="MeantCap"), MeantCap="MeantCap")
-    assert "did you mean MeantCap?" in berth("plugins", "MeentCap").stderr
+def test_an_installed_one_may_be_intended(site: Path) -> None:
+    install(site, "mean-caps", CAP.format(name="MeanCap"), MeanCap="MeanCap")
+    assert "did you mean MeanCap?" in berth("plugins", "MeenCap").stderr
 
 
 def test_one_that_is_offered_under_a_name_of_kubernetes_is_listed_with_what_to_do(site: Path) -> None:
@@ -161,7 +161,7 @@ class {name}(NodePlugin):
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "shown"),
+    ("name", "body", "output"),
     [
         pytest.param(
             "NeedsOne", "class Args(PluginArgs):\n        most: float", "most: number, required", id="required"
@@ -187,19 +187,19 @@ class {name}(NodePlugin):
         pytest.param("Escaped", "'\\x1b[2J is no text'", "\\x1b[2J is no text", id="moves-the-cursor"),
     ],
 )
-def test_whatever_a_class_declares_is_shown_or_told(site: Path, name: str, body: str, shown: str) -> None:
+def test_whatever_a_class_declares_is_displayed_or_reported(site: Path, name: str, body: str, output: str) -> None:
     code = HEAD.format(name=name) + f"    {body}\n    def filter_node(self, pod, node):\n        return None\n"
     install(site, f"declares-{name.lower()}", code, **{name: name})
     page, listed = berth("plugins", name), json.loads(berth("plugins", "-o", "json").stdout)
     assert page.status in (0, 2)
-    assert shown in page.stdout + page.stderr
+    assert output in page.stdout + page.stderr
     assert "\x1b" not in page.stdout + page.stderr
-    (found,) = (each for each in listed if each["name"] == name)
-    assert bool(found["problem"]) is (page.status == 2)
-    assert "NaN" not in json.dumps(found)
+    (result,) = (item for item in listed if item["name"] == name)
+    assert bool(result["problem"]) is (page.status == 2)
+    assert "NaN" not in json.dumps(result)
 
 
-def test_only_the_plugin_that_is_asked_for_is_imported(site: Path) -> None:
+def test_only_the_plugin_that_is_requested_is_imported(site: Path) -> None:
     install(site, "curious-caps", CAP.format(name="CuriousCap"), CuriousCap="CuriousCap")
     assert berth("plugins", "NodeName").status == 0
     assert "curious_caps" not in sys.modules

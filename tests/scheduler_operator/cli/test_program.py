@@ -62,7 +62,7 @@ def test_without_a_command_there_is_help() -> None:
         ),
     ],
 )
-def test_a_mistyped_command_line_is_refused_with_what_was_perhaps_meant(arguments: list[str], words: str) -> None:
+def test_a_mistyped_command_line_is_refused_with_what_was_perhaps_intended(arguments: list[str], words: str) -> None:
     ran = berth(*arguments)
     assert (ran.status, ran.stdout) == (2, "")
     assert words in ran.stderr
@@ -113,7 +113,7 @@ def test_a_reader_who_has_had_enough_is_no_error() -> None:
     assert running.returncode == 0
 
 
-def test_what_cannot_be_written_is_told() -> None:
+def test_what_cannot_be_encoded_is_reported() -> None:
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-c", CALL.format(name="berth"), "plugins"]
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
@@ -127,16 +127,16 @@ def test_closed_streams_are_no_internal_error() -> None:
     assert ran.returncode == 2
 
 
-def test_the_locale_does_not_decide_what_is_written() -> None:
-    given = PROFILE.replace("name: packed", "name: packed, annotations: {who: ü}")
+def test_the_locale_does_not_decide_the_output_encoding() -> None:
+    inputs = PROFILE.replace("name: packed", "name: packed, annotations: {who: ü}")
     ran = process(
-        "render", "-", input=given.encode(), env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+        "render", "-", input=inputs.encode(), env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     )
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(
-    ("terminal", "environment", "wanted"),
+    ("terminal", "environment", "expected"),
     [
         pytest.param(True, {}, True, id="terminal"),
         pytest.param(False, {}, False, id="pipe"),
@@ -145,8 +145,8 @@ def test_the_locale_does_not_decide_what_is_written() -> None:
         pytest.param(True, {"TERM": "dumb"}, False, id="dumb-terminal"),
     ],
 )
-def test_colours_help_on_terminals(terminal: bool, environment: dict[str, str], wanted: bool) -> None:
-    assert wants_colour(terminal, environment) is wanted
+def test_colours_help_on_terminals(terminal: bool, environment: dict[str, str], expected: bool) -> None:
+    assert wants_colour(terminal, environment) is expected
 
 
 def modules_after(*arguments: str, stdin: str) -> set[str]:
@@ -185,7 +185,7 @@ def test_linting_a_file_costs_no_more_than_a_few_times_the_libraries_it_needs(st
     assert linting < 4 * libraries
 
 
-def test_many_profiles_take_no_longer_each_than_few(tmp_path: Path) -> None:
+def test_many_profiles_take_no_longer_apiece_than_few(tmp_path: Path) -> None:
     for number in range(100):
         (tmp_path / f"{number}.yaml").write_text(PROFILE.replace("packed", f"p{number}").replace("most", f"m{number}"))
     started = time.process_time()

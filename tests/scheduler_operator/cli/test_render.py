@@ -33,23 +33,23 @@ def test_plugin_configs_may_be_in_a_file_of_their_own(tmp_path: Path) -> None:
     }
 
 
-def test_a_problem_is_told_with_its_file_line_and_path() -> None:
+def test_a_problem_is_reported_with_its_file_line_and_path() -> None:
     ran = berth("render", "-", stdin=PROFILE.replace("ref: most", "ref: least"))
     assert (ran.status, ran.stdout) == (2, "")
     assert ran.stderr.startswith("<stdin>:9: spec.pluginConfig[0].ref: there is no PluginConfig least")
 
 
-def test_a_problem_of_a_plugin_config_is_told_where_that_stands() -> None:
+def test_a_problem_of_a_plugin_config_is_reported_where_that_stands() -> None:
     ran = berth("render", "-", stdin=PROFILE.replace("MostAllocated", "Most"))
     assert ran.status == 2
     assert ran.stderr.startswith("<stdin>:14: spec.args.scoringStrategy.type: 'Most' is not")
 
 
 def test_several_profiles_are_several_documents() -> None:
-    given = PROFILE + BARE % ("calm", "")
-    documents = list(yaml.safe_load_all(berth("render", "-", stdin=given).stdout))
-    assert [each["profiles"][0]["schedulerName"] for each in documents] == ["packed", "calm"]
-    assert berth("render", "-", "-o", "json", stdin=given).stdout.count("KubeSchedulerConfiguration") == 2
+    inputs = PROFILE + BARE % ("calm", "")
+    documents = list(yaml.safe_load_all(berth("render", "-", stdin=inputs).stdout))
+    assert [document["profiles"][0]["schedulerName"] for document in documents] == ["packed", "calm"]
+    assert berth("render", "-", "-o", "json", stdin=inputs).stdout.count("KubeSchedulerConfiguration") == 2
 
 
 def test_what_is_wrong_with_one_profile_does_not_hide_what_is_wrong_with_the_next() -> None:
@@ -63,7 +63,7 @@ def test_what_is_wrong_with_one_profile_does_not_hide_what_is_wrong_with_the_nex
     ]
 
 
-def test_every_default_can_be_written_out() -> None:
+def test_every_default_can_be_spelled_out() -> None:
     document = yaml.safe_load(berth("render", "--defaulted", "-", stdin=DOCUMENT).stdout)
     assert document["parallelism"] == 16
     assert document["leaderElection"]["resourceName"] == "spread"

@@ -13,8 +13,8 @@ from tests.scheduler_operator.cli.berth import FORGETFUL, berth
 def run_of(log: dict[str, Any]) -> dict[str, Any]:
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
-    found: dict[str, Any] = run
-    return found
+    outcome: dict[str, Any] = run
+    return outcome
 
 
 def test_standard_input_is_an_address_too() -> None:
@@ -24,8 +24,8 @@ def test_standard_input_is_an_address_too() -> None:
 
 def result(file: str) -> dict[str, Any]:
     remark = Remark(file, 3, "profiles[0]", "WeightReset", Severity.NOTE, "is odd", "Write it.")
-    found: dict[str, Any] = run_of(sarif([remark], "1"))["results"][0]
-    return found
+    outcome: dict[str, Any] = run_of(sarif([remark], "1"))["results"][0]
+    return outcome
 
 
 def test_a_finding_is_a_result_with_its_rule_line_and_file(tmp_path: Path) -> None:
@@ -33,11 +33,11 @@ def test_a_finding_is_a_result_with_its_rule_line_and_file(tmp_path: Path) -> No
     file.write_text(FORGETFUL)
     ran = berth("lint", "-o", "sarif", str(file))
     run = run_of(json.loads(ran.stdout))
-    (found,) = run["results"]
+    (outcome,) = run["results"]
     assert ran.status == 1
-    assert (found["ruleId"], found["level"]) == ("WeightReset", "warning")
-    assert run["tool"]["driver"]["rules"][found["ruleIndex"]]["id"] == "WeightReset"
-    place = found["locations"][0]["physicalLocation"]
+    assert (outcome["ruleId"], outcome["level"]) == ("WeightReset", "warning")
+    assert run["tool"]["driver"]["rules"][outcome["ruleIndex"]]["id"] == "WeightReset"
+    place = outcome["locations"][0]["physicalLocation"]
     assert place["region"] == {"startLine": 7}
     assert place["artifactLocation"]["uri"] == file.as_uri()
 
@@ -60,6 +60,6 @@ def test_every_code_is_a_rule_with_words() -> None:
 
 def test_a_refused_file_is_a_result_too() -> None:
     ran = berth("lint", "-o", "sarif", "-", stdin="a: [")
-    (found,) = run_of(json.loads(ran.stdout))["results"]
-    assert (ran.status, found["ruleId"], found["level"]) == (2, "Refused", "error")
-    assert "is not YAML" in found["message"]["text"]
+    (outcome,) = run_of(json.loads(ran.stdout))["results"]
+    assert (ran.status, outcome["ruleId"], outcome["level"]) == (2, "Refused", "error")
+    assert "is not YAML" in outcome["message"]["text"]

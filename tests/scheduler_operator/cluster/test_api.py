@@ -21,10 +21,10 @@ FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbid
 
 @dataclass
 class Server:
-    """Answers what it is told to, and remembers what it was asked."""
+    """Sends scripted answers, and records the requests."""
 
     answers: list[tuple[int, str]] = field(default_factory=list)
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     port: int = 0
 
 
@@ -37,7 +37,7 @@ def server() -> Iterator[Server]:
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            state.asked.append(
+            state.requests.append(
                 {"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body.decode()}
             )
             status, text = state.answers.pop(0)
@@ -73,20 +73,20 @@ def ask(port: int, directory: Path, *request: Any, **more: Any) -> Any:
     return asyncio.run(send())
 
 
-def test_a_request_carries_what_it_was_given(server: Server, tmp_path: Path) -> None:
+def test_a_request_carries_body_headers_and_query(server: Server, tmp_path: Path) -> None:
     server.answers = [(200, '{"kind": "Pod"}')]
     query = {"fieldManager": "berth", "force": "true"}
     answer = ask(server.port, tmp_path, "PATCH", "/api/v1/pods/x", {"a": 1}, query=query, content_type=APPLY)
     assert answer == {"kind": "Pod"}
-    (asked,) = server.asked
-    assert (asked["method"], asked["path"]) == ("PATCH", "/api/v1/pods/x?fieldManager=berth&force=true")
-    assert json.loads(asked["body"]) == {"a": 1}
-    assert asked["headers"]["Content-Type"] == APPLY
-    assert asked["headers"]["Authorization"] == "Bearer first"
-    assert asked["headers"]["User-Agent"] == "berth-operator/test"
+    (request,) = server.requests
+    assert (request["method"], request["path"]) == ("PATCH", "/api/v1/pods/x?fieldManager=berth&force=true")
+    assert json.loads(request["body"]) == {"a": 1}
+    assert request["headers"]["Content-Type"] == APPLY
+    assert request["headers"]["Authorization"] == "Bearer first"
+    assert request["headers"]["User-Agent"] == "berth-operator/test"
 
 
-def test_a_refusal_is_told_in_the_servers_words(server: Server, tmp_path: Path) -> None:
+def test_a_refusal_is_reported_in_the_servers_words(server: Server, tmp_path: Path) -> None:
     server.answers = [(403, json.dumps(FORBIDDEN))]
     with pytest.raises(ApiError) as caught:
         ask(server.port, tmp_path, "GET", "/api/v1/pods")
@@ -97,7 +97,7 @@ def test_a_refusal_is_told_in_the_servers_words(server: Server, tmp_path: Path) 
 def test_a_token_that_is_refused_is_read_again_and_the_request_repeated(server: Server, tmp_path: Path) -> None:
     server.answers = [(401, "{}"), (200, "{}")]
     ask(server.port, tmp_path, "GET", "/version")
-    assert [asked["headers"]["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer first"]
+    assert [request["headers"]["Authorization"] for request in server.requests] == ["Bearer first", "Bearer first"]
 
 
 def test_a_token_that_stays_refused_is_an_error(server: Server, tmp_path: Path) -> None:
@@ -106,13 +106,13 @@ def test_a_token_that_stays_refused_is_an_error(server: Server, tmp_path: Path) 
         ask(server.port, tmp_path, "GET", "/version")
 
 
-def test_an_answer_that_is_not_json_is_told_as_it_is(server: Server, tmp_path: Path) -> None:
+def test_an_answer_that_is_not_json_is_reported_as_it_is(server: Server, tmp_path: Path) -> None:
     server.answers = [(502, "the proxy is tired")]
     with pytest.raises(ApiError, match="502 Bad Gateway: the proxy is tired"):
         ask(server.port, tmp_path, "GET", "/version")
 
 
-def test_a_status_that_http_does_not_know_is_told_as_it_is(server: Server, tmp_path: Path) -> None:
+def test_a_status_that_http_does_not_know_is_reported_as_it_is(server: Server, tmp_path: Path) -> None:
     server.answers = [(529, "too busy")]
     with pytest.raises(ApiError, match="529 Unknown: too busy"):
         ask(server.port, tmp_path, "GET", "/version")
@@ -140,16 +140,16 @@ def test_what_is_not_there_is_missing(server: Server, tmp_path: Path) -> None:
     assert caught.value.is_missing
 
 
-@pytest.mark.parametrize(("status", "told"), [(200, True), (404, False)], ids=["there", "deleted-meanwhile"])
-def test_an_object_that_was_deleted_meanwhile_is_not_told_how_it_is(
-    server: Server, tmp_path: Path, status: int, told: bool
+@pytest.mark.parametrize(("status", "is_reported"), [(200, True), (404, False)], ids=["there", "deleted-meanwhile"])
+def test_an_object_that_was_deleted_meanwhile_gets_no_status(
+    server: Server, tmp_path: Path, status: int, is_reported: bool
 ) -> None:
     server.answers = [(status, json.dumps({"reason": "NotFound", "message": "gone"}))]
 
     async def report() -> bool:
         api = Api(Credentials(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")), "me")
-        written = await Cluster(api, "berth-system").report(profile("gone"), {"conditions": []})
+        scheduler_profile = await Cluster(api, "berth-system").report(profile("gone"), {"conditions": []})
         await api.finish()
-        return written
+        return scheduler_profile
 
-    assert asyncio.run(report()) is told
+    assert asyncio.run(report()) is is_reported

@@ -23,29 +23,29 @@ class Clock:
 
 def test_a_replaced_token_is_noticed_within_a_minute(tmp_path: Path) -> None:
     clock = Clock()
-    found = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), clock)
-    assert found.configuration.host == "http://127.0.0.1:1"
+    result = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), clock)
+    assert result.configuration.host == "http://127.0.0.1:1"
     (tmp_path / "token").write_text("second")
-    assert found.token == "first"
+    assert result.token == "first"
     clock.now = REREAD_SECONDS
-    assert found.token == "second"
+    assert result.token == "second"
 
 
 def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
-    found = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), Clock())
+    result = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), Clock())
     (tmp_path / "token").write_text("second")
-    found.reread_soon()
-    assert found.token == "second"
+    result.reread_soon()
+    assert result.token == "second"
 
 
 def test_a_token_stays_in_use_while_its_file_is_away(tmp_path: Path) -> None:
     clock = Clock()
-    found = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), clock)
+    result = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), clock)
     (tmp_path / "token").unlink()
     clock.now = REREAD_SECONDS
-    assert found.token == "first"
+    assert result.token == "first"
     (tmp_path / "token").write_text("second")
-    assert found.token == "second"
+    assert result.token == "second"
 
 
 def test_no_credentials_is_a_sentence_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

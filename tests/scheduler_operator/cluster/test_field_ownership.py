@@ -8,8 +8,8 @@ from scheduler_operator.cluster.field_ownership import ForeignManager, foreign_m
 
 
 def entry(manager: str, fields: dict[str, Any], operation: str = "Update", subresource: str = "") -> dict[str, Any]:
-    found = {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields}
-    return {**found, "subresource": subresource} if subresource else found
+    result = {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields}
+    return {**result, "subresource": subresource} if subresource else result
 
 
 OURS = entry("berth", {"f:spec": {"f:replicas": {}}}, "Apply")
@@ -57,9 +57,9 @@ def test_adopted_fields_are_ours_and_no_others() -> None:
     version, managed = ownership_patch(live(foreign, OURS, status))
     assert version == {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}
     assert managed["path"] == "/metadata/managedFields"
-    ours, kept = managed["value"]
+    ours, remaining = managed["value"]
     assert ours["fieldsV1"] == {"f:spec": {"f:replicas": {}, "f:paused": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}
-    assert kept == status
+    assert remaining == status
 
 
 def test_nothing_is_adopted_before_we_have_applied() -> None:

@@ -18,14 +18,14 @@ KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
 
 
 def objects(**spec: Any) -> dict[str, Object]:
-    written = profile(**spec)
-    return applied(desired_objects(written, rendered(written), RELEASE))
+    scheduler_profile = profile(**spec)
+    return applied(desired_objects(scheduler_profile, rendered(scheduler_profile), RELEASE))
 
 
-def applied(wanted: list[Object], account: str = "the-accounts-uid") -> dict[str, Object]:
+def applied(expected: list[Object], account: str = "the-accounts-uid") -> dict[str, Object]:
     """What reaches the API server, by kind, when the ServiceAccount has that uid."""
-    uids = {("ServiceAccount", each["metadata"]["name"]): account for each in wanted}
-    return {each["kind"]: with_uids(each, uids) for each in wanted}
+    uids = {("ServiceAccount", item["metadata"]["name"]): account for item in expected}
+    return {item["kind"]: with_uids(item, uids) for item in expected}
 
 
 def pod(**spec: Any) -> Object:
@@ -34,8 +34,8 @@ def pod(**spec: Any) -> Object:
 
 
 def container(**spec: Any) -> Object:
-    found: Object = pod(**spec)["spec"]["containers"][0]
-    return found
+    result: Object = pod(**spec)["spec"]["containers"][0]
+    return result
 
 
 def test_a_profile_has_everything_that_a_scheduler_needs() -> None:
@@ -53,7 +53,7 @@ def test_a_profile_has_everything_that_a_scheduler_needs() -> None:
     }
 
 
-def test_only_the_document_is_made_when_somebody_else_runs_it() -> None:
+def test_only_the_document_is_created_when_somebody_else_runs_it() -> None:
     assert set(objects(engine="ConfigMap")) == {"ConfigMap"}
 
 
@@ -71,8 +71,8 @@ def test_an_account_comes_before_its_roles_and_roles_before_their_bindings() -> 
 
 
 def test_everything_is_named_labelled_and_owned_alike() -> None:
-    for kind, each in objects().items():
-        metadata = each["metadata"]
+    for kind, item in objects().items():
+        metadata = item["metadata"]
         assert metadata["name"] == "berth-bin-packing"
         assert metadata.get("namespace") == (None if kind in KINDS_WITHOUT_NAMESPACE else "berth-system")
         assert metadata["labels"]["app.kubernetes.io/managed-by"] == "berth"
@@ -96,9 +96,9 @@ def test_the_schedulers_pods_do_not_wait_for_themselves() -> None:
 
 
 def test_the_scheduler_starts_with_its_document_version_and_address() -> None:
-    found = container(scheduler={"kubernetesVersion": "1.35", "logLevel": 0})
-    assert found["command"] == ["berth-scheduler"]
-    assert found["args"] == [
+    result = container(scheduler={"kubernetesVersion": "1.35", "logLevel": 0})
+    assert result["command"] == ["berth-scheduler"]
+    assert result["args"] == [
         *("--config", "/etc/berth/config.yaml"),
         *("--config-map", f"{NAMESPACE}/berth-bin-packing"),
         *("--extras", "/etc/berth/berth.yaml"),
@@ -107,18 +107,18 @@ def test_the_scheduler_starts_with_its_document_version_and_address() -> None:
         *("--bind-address", "$(POD_IP)"),
         *("-v", "0"),
     ]
-    assert found["volumeMounts"] == [{"name": "config", "mountPath": "/etc/berth", "readOnly": True}]
-    assert {each["name"] for each in found["env"]} == {"POD_IP", "POD_NAME", "POD_NAMESPACE"}
+    assert result["volumeMounts"] == [{"name": "config", "mountPath": "/etc/berth", "readOnly": True}]
+    assert {variable["name"] for variable in result["env"]} == {"POD_IP", "POD_NAME", "POD_NAMESPACE"}
 
 
 def test_both_engines_serve_health_and_metrics_over_tls_on_one_port() -> None:
-    found = container()
-    probes = [found[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
-    assert [(each["path"], each["port"], each["scheme"]) for each in probes] == [
+    result = container()
+    probes = [result[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert [(item["path"], item["port"], item["scheme"]) for item in probes] == [
         *[("/livez", 10259, "HTTPS")] * 2,
         ("/readyz", 10259, "HTTPS"),
     ]
-    assert found["ports"][0]["name"] == objects()["Service"]["spec"]["ports"][0]["name"] == "https-metrics"
+    assert result["ports"][0]["name"] == objects()["Service"]["spec"]["ports"][0]["name"] == "https-metrics"
 
 
 def test_a_scheduler_may_ask_who_wants_to_see_its_endpoints() -> None:
@@ -133,14 +133,14 @@ def test_the_image_is_the_profiles_own_where_it_names_one() -> None:
 
 def test_resources_are_requested_even_when_the_profile_says_nothing() -> None:
     assert container()["resources"] == {"requests": {"cpu": "100m", "memory": "256Mi"}}
-    given = {"limits": {"memory": "1Gi"}}
-    assert container(scheduler={"resources": given})["resources"]["limits"] == {"memory": "1Gi"}
+    inputs = {"limits": {"memory": "1Gi"}}
+    assert container(scheduler={"resources": inputs})["resources"]["limits"] == {"memory": "1Gi"}
     assert container(scheduler={"resources": {"requests": {"cpu": 2}}})["resources"] == {"requests": {"cpu": 2}}
 
 
 def test_what_the_profile_says_of_its_pods_stands_in_them() -> None:
     toleration = {"key": "infra", "operator": "Exists"}
-    given = pod(
+    inputs = pod(
         scheduler={
             "nodeSelector": {"pool": "infra"},
             "tolerations": [toleration],
@@ -150,15 +150,15 @@ def test_what_the_profile_says_of_its_pods_stands_in_them() -> None:
             "podAnnotations": {"note": "b"},
         }
     )
-    assert given["spec"]["nodeSelector"] == {"pool": "infra"}
-    assert given["spec"]["tolerations"] == [toleration]
-    assert given["spec"]["affinity"] == {"nodeAffinity": {}}
-    assert given["spec"]["priorityClassName"] == "important"
-    assert given["metadata"]["labels"]["team"] == "a"
-    assert given["metadata"]["annotations"]["note"] == "b"
+    assert inputs["spec"]["nodeSelector"] == {"pool": "infra"}
+    assert inputs["spec"]["tolerations"] == [toleration]
+    assert inputs["spec"]["affinity"] == {"nodeAffinity": {}}
+    assert inputs["spec"]["priorityClassName"] == "important"
+    assert inputs["metadata"]["labels"]["team"] == "a"
+    assert inputs["metadata"]["annotations"]["note"] == "b"
 
 
-def test_the_labels_that_find_the_pods_cannot_be_taken_away() -> None:
+def test_the_labels_that_select_the_pods_cannot_be_removed() -> None:
     labels = pod(scheduler={"podLabels": {"berth.dev/profile": "other"}})["metadata"]["labels"]
     assert labels["berth.dev/profile"] == "bin-packing"
 
@@ -215,9 +215,9 @@ def test_pods_satisfy_pod_securitys_level_restricted() -> None:
 
 def strings(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        return [found for inner in value.values() for found in strings(inner)]
+        return [result for inner in value.values() for result in strings(inner)]
     if isinstance(value, list):
-        return [found for inner in value for found in strings(inner)]
+        return [result for inner in value for result in strings(inner)]
     return [str(value)]
 
 
@@ -241,19 +241,19 @@ def test_the_same_profile_gives_the_same_objects() -> None:
     assert json.dumps(objects()) == json.dumps(objects())
 
 
-def test_pods_are_replaced_when_their_account_was_made_anew() -> None:
-    written = profile()
-    wanted = desired_objects(written, rendered(written), RELEASE)
-    one, other = (applied(wanted, account)["Deployment"]["spec"]["template"] for account in ("first", "second"))
+def test_pods_are_replaced_when_their_account_was_created_again() -> None:
+    scheduler_profile = profile()
+    expected = desired_objects(scheduler_profile, rendered(scheduler_profile), RELEASE)
+    one, other = (applied(expected, account)["Deployment"]["spec"]["template"] for account in ("first", "second"))
     assert one != other
-    assert one == applied(wanted, "first")["Deployment"]["spec"]["template"]
+    assert one == applied(expected, "first")["Deployment"]["spec"]["template"]
 
 
 def named(**spec: Any) -> dict[tuple[str, str], Object]:
     """The objects by kind and name: with engine KubeScheduler there are several of a kind."""
-    written = profile(engine="KubeScheduler", **spec)
-    wanted = desired_objects(written, rendered(written, PRICES), RELEASE)
-    return {(each["kind"], each["metadata"]["name"]): each for each in wanted}
+    scheduler_profile = profile(engine="KubeScheduler", **spec)
+    expected = desired_objects(scheduler_profile, rendered(scheduler_profile, PRICES), RELEASE)
+    return {(item["kind"], item["metadata"]["name"]): item for item in expected}
 
 
 PRICES = declaring("prices", "PriceCap", {"hooks": ["filter"], "rules": [CONFIG_MAPS]})
@@ -263,26 +263,26 @@ PRICED = {"filter": {"enabled": [{"name": "PriceCap"}]}}
 def test_upstreams_scheduler_is_started_as_its_own_image_is() -> None:
     gates = {"SchedulerAsyncAPICalls": True, "SchedulerPopFromBackoffQ": False}
     deployment = named(scheduler={"featureGates": gates})["Deployment", "berth-bin-packing"]
-    (found,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert found["image"] == "registry.k8s.io/kube-scheduler:v1.36.4"
-    assert found["command"] == ["kube-scheduler"]
-    assert found["args"] == [
+    (result,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert result["image"] == "registry.k8s.io/kube-scheduler:v1.36.4"
+    assert result["command"] == ["kube-scheduler"]
+    assert result["args"] == [
         *("--config", "/etc/berth/config.yaml"),
         *("--feature-gates", "SchedulerAsyncAPICalls=true,SchedulerPopFromBackoffQ=false"),
         *("--secure-port", "10259"),
         *("--bind-address", "$(POD_IP)"),
         *("-v", "2"),
     ]
-    probes = [found[probe]["httpGet"]["scheme"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    probes = [result[probe]["httpGet"]["scheme"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
     assert probes == ["HTTPS"] * 3
-    assert found["ports"][0]["name"] == "https-metrics"
-    assert found["securityContext"]["runAsUser"] > 0
+    assert result["ports"][0]["name"] == "https-metrics"
+    assert result["securityContext"]["runAsUser"] > 0
 
 
 def test_upstreams_scheduler_has_the_clusters_own_roles_for_one_and_its_own_lease() -> None:
     objects = named()
     roles = {
-        key: (each["roleRef"]["kind"], each["roleRef"]["name"]) for key, each in objects.items() if "roleRef" in each
+        key: (item["roleRef"]["kind"], item["roleRef"]["name"]) for key, item in objects.items() if "roleRef" in item
     }
     reader = "extension-apiserver-authentication-reader"
     assert roles == {
@@ -311,15 +311,15 @@ def test_what_the_document_has_no_field_for_stands_beside_it() -> None:
 SOURCE = {"configMap": {"name": "price-cap", "key": "price_cap.py", "sha256": "0" * 64}}
 
 
-def test_a_scheduler_is_told_where_code_is_and_what_it_has_to_be_and_may_read_it() -> None:
+def test_a_scheduler_gets_the_place_and_hash_of_code_and_may_read_it() -> None:
     declares = {"hooks": ["filter"], "rules": [CONFIG_MAPS]}
-    written = profile(plugins=PRICED)
+    scheduler_profile = profile(plugins=PRICED)
     configs = declaring("prices", "PriceCap", declares, source=SOURCE)
-    made = applied(desired_objects(written, rendered(written, configs), RELEASE))
-    told = yaml.safe_load(made["ConfigMap"]["data"]["berth.yaml"])
-    assert told == {"events": "All", "plugins": {"PriceCap": {**SOURCE, "declares": declares}}}
-    read = berth_options.load(made["ConfigMap"]["data"]["berth.yaml"], "berth.yaml")
+    created = applied(desired_objects(scheduler_profile, rendered(scheduler_profile, configs), RELEASE))
+    document = yaml.safe_load(created["ConfigMap"]["data"]["berth.yaml"])
+    assert document == {"events": "All", "plugins": {"PriceCap": {**SOURCE, "declares": declares}}}
+    read = berth_options.load(created["ConfigMap"]["data"]["berth.yaml"], "berth.yaml")
     assert isinstance(read, BerthOptions), str(read)
     assert read.plugins.keys() == {"PriceCap"}
     code = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["price-cap"], "verbs": ["get"]}
-    assert code in made["Role"]["rules"]
+    assert code in created["Role"]["rules"]

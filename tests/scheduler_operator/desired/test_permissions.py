@@ -45,7 +45,7 @@ def allows(rules: list[PolicyRule], group: str, resource: str, verb: str, name: 
     )
 
 
-def as_written(rules: list[Rule]) -> list[PolicyRule]:
+def policy_rules(rules: list[Rule]) -> list[PolicyRule]:
     return [
         {"apiGroups": rule.api_groups, "resources": rule.resources, "verbs": rule.verbs}
         | ({"resourceNames": rule.resource_names} if rule.resource_names else {})
@@ -64,7 +64,7 @@ def test_merging_changes_nothing_about_what_is_allowed(
     rules: list[Rule], group: str, resource: str, verb: str, name: str
 ) -> None:
     assert allows(merge_rules(rules), group, resource, verb, name) == allows(
-        as_written(rules), group, resource, verb, name
+        policy_rules(rules), group, resource, verb, name
     )
 
 
@@ -121,22 +121,22 @@ UNION = [
         pytest.param(Rule(("example.com",), ("prices",), ("delete",)), [], id="held-by-a-wildcard"),
     ],
 )
-def test_what_nobody_has_granted_is_found(rule: Rule, missing: list[str]) -> None:
-    assert [verb for found in uncovered_rules([rule], UNION) for verb in found["verbs"]] == missing
+def test_what_nobody_has_granted_is_reported(rule: Rule, missing: list[str]) -> None:
+    assert [verb for result in uncovered_rules([rule], UNION) for verb in result["verbs"]] == missing
 
 
 @pytest.mark.parametrize("minor", catalog.SUPPORTED_MINORS)
 def test_the_page_shows_what_a_scheduler_that_is_run_by_hand_needs(minor: str) -> None:
-    (shown,) = (
+    (output,) = (
         text for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL) if "name: thrifty" in text
     )
-    role, in_its_namespace = yaml.safe_load_all(shown)
+    role, in_its_namespace = yaml.safe_load_all(output)
     default = config.default_profile(Target.parse(minor))
     assert _rights(role["rules"]) == _rights(
         cluster_wide([*catalog.BASE_RULES, *expanding.required_rules(default, {})])
     )
-    wanted = [*lease_rules("kube-system", "thrifty"), Rule(("coordination.k8s.io",), ("leases",), ("create",))]
-    assert _rights(in_its_namespace["rules"]) == _rights(merge_rules(wanted))
+    expected = [*lease_rules("kube-system", "thrifty"), Rule(("coordination.k8s.io",), ("leases",), ("create",))]
+    assert _rights(in_its_namespace["rules"]) == _rights(merge_rules(expected))
 
 
 def _rights(granted: Iterable[PolicyRule]) -> set[tuple[str, ...]]:

@@ -69,7 +69,7 @@ class Numbers(Model):
     below: float = Field(lt=1.5)
 
 
-def test_bounds_that_exclude_their_value_are_written_as_openapi_has_them() -> None:
+def test_bounds_that_exclude_their_value_follow_openapi() -> None:
     properties = structural_schema(Numbers)["properties"]
     assert properties["positive"] == {"type": "integer", "minimum": 0, "exclusiveMinimum": True}
     assert properties["below"] == {"type": "number", "maximum": 1.5, "exclusiveMaximum": True}

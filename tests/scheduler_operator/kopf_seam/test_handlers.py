@@ -29,29 +29,29 @@ def exchanges(tmp_path: Path) -> KopfSession:
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])
 def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], exchanges: KopfSession) -> None:
-    seen: list[Key] = []
-    asyncio.run(handlers.on_generated(meta=metadata, memo=KopfMemo(seen.append, exchanges)))
-    assert seen == [Key("SchedulerProfile", "calm")]
+    queued: list[Key] = []
+    asyncio.run(handlers.on_generated(meta=metadata, memo=KopfMemo(queued.append, exchanges)))
+    assert queued == [Key("SchedulerProfile", "calm")]
 
 
 @pytest.mark.parametrize("labels", [{"app.kubernetes.io/managed-by": "berth"}, {"berth.dev/profile": ""}])
 def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], exchanges: KopfSession) -> None:
-    seen: list[Key] = []
-    asyncio.run(handlers.on_generated(meta={"labels": labels}, memo=KopfMemo(seen.append, exchanges)))
+    queued: list[Key] = []
+    asyncio.run(handlers.on_generated(meta={"labels": labels}, memo=KopfMemo(queued.append, exchanges)))
     asyncio.run(
-        handlers.on_lease(type="DELETED", meta={"labels": labels}, spec={}, memo=KopfMemo(seen.append, exchanges))
+        handlers.on_lease(type="DELETED", meta={"labels": labels}, spec={}, memo=KopfMemo(queued.append, exchanges))
     )
-    assert seen == []
+    assert queued == []
 
 
-def test_a_lease_matters_when_another_holds_it_or_it_is_gone(exchanges: KopfSession) -> None:
-    seen: list[Key] = []
-    seam = KopfMemo(seen.append, exchanges)
+def test_a_lease_matters_when_another_holds_it_or_it_is_deleted(exchanges: KopfSession) -> None:
+    queued: list[Key] = []
+    seam = KopfMemo(queued.append, exchanges)
 
     def looks(type_: str | None, holder: str | None) -> int:
-        seen.clear()
+        queued.clear()
         asyncio.run(handlers.on_lease(type=type_, meta=OWNED, spec={"holderIdentity": holder}, memo=seam))
-        return len(seen)
+        return len(queued)
 
     story = [(None, None), ("MODIFIED", "a"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b"), ("ADDED", None)]
     assert [looks(type_, holder) for type_, holder in story] == [0, 1, 0, 1, 1, 0]
@@ -62,19 +62,19 @@ HASH = "4f" * 32
 
 def saying(error: str = "") -> dict[str, Any]:
     """The status of a scheduler's pod."""
-    said = LoadReport(HASH, "2026-01-01T00:00:00Z", "refused" if error else None, error)
-    return {"conditions": [{"type": "Ready"}, said.condition()]}
+    messages = LoadReport(HASH, "2026-01-01T00:00:00Z", "refused" if error else None, error)
+    return {"conditions": [{"type": "Ready"}, messages.condition()]}
 
 
-def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(exchanges: KopfSession) -> None:
-    seen: list[Key] = []
-    seam = KopfMemo(seen.append, exchanges)
+def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_deleted(exchanges: KopfSession) -> None:
+    queued: list[Key] = []
+    seam = KopfMemo(queued.append, exchanges)
 
     def looks(type_: str | None, status: dict[str, Any]) -> int:
-        seen.clear()
+        queued.clear()
         meta = {"name": "berth-calm-x", **LABELLED}
         asyncio.run(handlers.on_pod(type=type_, meta=meta, status=status, memo=seam))
-        return len(seen)
+        return len(queued)
 
     new, ready = {"phase": "Pending"}, {**saying(), "phase": "Running"}
     story = [(None, new), ("MODIFIED", saying()), ("MODIFIED", ready), ("MODIFIED", saying("no")), ("DELETED", ready)]
@@ -82,17 +82,19 @@ def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(ex
 
 
 def test_of_pods_only_those_of_schedulers_are_watched() -> None:
-    chosen = handlers.settings().watching.label_selectors
-    assert chosen["", "v1", "pods"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile"
+    selectors = handlers.settings().watching.label_selectors
+    assert selectors["", "v1", "pods"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile"
 
 
-def test_only_what_berth_made_is_watched() -> None:
-    chosen = handlers.settings().watching.label_selectors
+def test_only_objects_of_berth_are_watched() -> None:
+    selectors = handlers.settings().watching.label_selectors
     for kind in kinds.GENERATED:
-        assert chosen[kind.group, kind.version, kind.plural] == "app.kubernetes.io/managed-by=berth,berth.dev/profile"
+        assert (
+            selectors[kind.group, kind.version, kind.plural] == "app.kubernetes.io/managed-by=berth,berth.dev/profile"
+        )
 
 
-async def test_kopf_asks_through_our_sessions_and_none_is_left_open(exchanges: KopfSession) -> None:
+async def test_kopf_asks_through_our_sessions_and_all_are_closed(exchanges: KopfSession) -> None:
     first, second = handlers.connection(exchanges), handlers.connection(exchanges)
     assert first.server == "http://127.0.0.1:1"
     assert first.aiohttp_session is not second.aiohttp_session
@@ -111,7 +113,7 @@ def test_a_request_is_repeated_for_ever_and_soon() -> None:
 PATHS = {kind.collection("here") for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.WATCHED)}
 
 
-async def test_a_kind_that_the_api_server_does_not_tell_of_is_not_left_unwatched(exchanges: KopfSession) -> None:
+async def test_a_kind_that_the_api_server_omits_does_not_stay_unwatched(exchanges: KopfSession) -> None:
     exchanges.has_watch.set()
     exchanges.requested_paths.update(PATHS - {"/apis/berth.dev/v1alpha1/schedulerprofiles"})
     with pytest.raises(RuntimeError, match=r"did not tell of /apis/berth\.dev/v1alpha1/schedulerprofiles "):

@@ -27,7 +27,7 @@ EMPTY = {"kind": "SchedulerProfileList", "items": []}
 
 @dataclass
 class Kopf:
-    """It asks for what it is told to, through our session."""
+    """It sends scripted requests through our session."""
 
     url: str
     session: aiohttp.ClientSession
@@ -84,7 +84,7 @@ async def test_a_list_that_is_none_looks_like_no_answer(answer: Answer, tmp_path
 
 @pytest.mark.parametrize("path", [LIST, WATCH], ids=["list", "watch"])
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_what_kopf_repeats_is_said_and_passed_on(
+async def test_what_kopf_repeats_is_reported_and_passed_on(
     status: int, path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with kopf(Script(otherwise=refuses(status, message="later", **{"Retry-After": "3"})), tmp_path) as asking:
@@ -106,7 +106,7 @@ async def test_what_is_forbidden_for_a_moment_is_not_worth_a_word(
     assert caplog.messages == [f"watching {LIST} is interrupted: 403 Forbidden: cannot list"]
 
 
-async def test_no_answer_is_said_in_a_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_answer_is_reported_in_a_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with kopf(Script(otherwise=resets), tmp_path) as asking:
         with pytest.raises(aiohttp.ClientConnectionError):
             await asking.ask(WATCH)
@@ -130,17 +130,17 @@ async def test_a_refused_token_is_read_anew(tmp_path: Path) -> None:
         with pytest.raises(UnusableError):
             await asking.ask(LIST)
         assert (await asking.ask(LIST)).ok
-    assert [each.authorization for each in script.received] == ["Bearer first", "Bearer second"]
+    assert [item.authorization for item in script.received] == ["Bearer first", "Bearer second"]
 
 
-async def test_every_list_is_told_and_no_watch_is(tmp_path: Path) -> None:
+async def test_every_list_is_reported_and_no_watch_is(tmp_path: Path) -> None:
     async with kopf(Script(otherwise=says(EMPTY)), tmp_path) as asking:
         for path in (LIST, WATCH, LIST):
             assert (await asking.ask(path)).ok
     assert len(asking.lists) == 2
 
 
-async def test_an_expired_watch_is_listed_again_however_that_is_told(tmp_path: Path) -> None:
+async def test_an_expired_watch_is_listed_again_however_that_is_reported(tmp_path: Path) -> None:
     async with kopf(Script(otherwise=EXPIRED_ANSWER), tmp_path) as asking:
         answer = await asking.ask(WATCH)
         assert answer.status == 200

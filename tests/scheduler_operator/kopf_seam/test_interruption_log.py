@@ -30,7 +30,7 @@ def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
     assert second == "watching everything again after 4.2 s"
 
 
-def test_every_cause_of_an_outage_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_every_cause_of_an_outage_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     interruptions = InterruptionLog()
     for because in ("cut off", "refused", "cut off", "500", "refused"):
         interrupt(interruptions, because)
@@ -46,7 +46,7 @@ def test_it_is_not_over_before_everything_flows(caplog: pytest.LogCaptureFixture
     assert len(caplog.messages) == 1
 
 
-def test_the_next_outage_is_said_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_next_outage_is_reported_again(caplog: pytest.LogCaptureFixture) -> None:
     interruptions = InterruptionLog()
     for _ in range(2):
         interrupt(interruptions, "cut off")

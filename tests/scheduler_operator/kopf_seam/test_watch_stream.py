@@ -86,7 +86,7 @@ async def test_a_cut_is_noted_and_left_to_kopf() -> None:
     assert watch.end(now=100.0) == "the stream was cut off"
 
 
-def test_streams_that_end_at_once_are_asked_for_less_and_less_often() -> None:
+def test_streams_that_end_at_once_are_requested_less_and_less_often() -> None:
     watch, now, waits = WatchState(), 1000.0, []
     for _ in range(10):
         watch.began_at = now
@@ -111,7 +111,7 @@ def test_an_end_in_good_order_is_worth_a_word_only_when_it_is_early(seconds: flo
     assert WatchState(began_at=1000.0).end(1000.0 + seconds) == because
 
 
-def test_what_has_not_begun_does_not_end() -> None:
+def test_what_has_not_started_does_not_end() -> None:
     watch = WatchState()
     assert watch.end(1000.0) == ""
     assert watch.not_before == 0.0

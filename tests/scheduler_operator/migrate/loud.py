@@ -148,13 +148,13 @@ KINDS = {"document": DOCUMENT, "policy": POLICY, "deployment": DEPLOYMENT, "open
 
 def document_of(version: str) -> dict[str, Json]:
     """A whole document of any version, with what that version alone can have."""
-    found = {**copy.deepcopy(DOCUMENT), "apiVersion": f"kubescheduler.config.k8s.io/{version}"}
+    result = {**copy.deepcopy(DOCUMENT), "apiVersion": f"kubescheduler.config.k8s.io/{version}"}
     if version != "v1":
-        found |= {"healthzBindAddress": "address-1", "metricsBindAddress": "address-2"}
+        result |= {"healthzBindAddress": "address-1", "metricsBindAddress": "address-2"}
     if version.startswith("v1alpha"):
         plugins = {**PROFILE["plugins"], "unreserve": {"enabled": [{"name": "ForeignD"}]}}
-        found["profiles"] = [{**PROFILE, "plugins": plugins}]
-    return {**found, "unheard": {"of": ["of-3"]}} if version == "v1alpha1" else found
+        result["profiles"] = [{**PROFILE, "plugins": plugins}]
+    return {**result, "unheard": {"of": ["of-3"]}} if version == "v1alpha1" else result
 
 
 def leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
@@ -173,13 +173,13 @@ def leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
 @st.composite
 def thinned(draw: st.DrawFn, template: Mapping[str, Json]) -> dict[str, Json]:
     """``template`` without some of its fields and list entries, kind and apiVersion aside."""
-    found: dict[str, Json] = copy.deepcopy(dict(template))
-    places = [place for place in _places(found) if place[1] not in ("kind", "apiVersion", "name")]
-    gone = draw(st.sets(st.integers(0, len(places) - 1), max_size=len(places)))
-    for holder, key in (places[index] for index in sorted(gone, reverse=True)):
+    result: dict[str, Json] = copy.deepcopy(dict(template))
+    places = [place for place in _places(result) if place[1] not in ("kind", "apiVersion", "name")]
+    deleted = draw(st.sets(st.integers(0, len(places) - 1), max_size=len(places)))
+    for holder, key in (places[index] for index in sorted(deleted, reverse=True)):
         if isinstance(holder, list) or key in holder:
             del holder[key]
-    return found
+    return result
 
 
 def _places(value: Json) -> Iterator[tuple[Json, Json]]:

@@ -11,42 +11,44 @@ from scheduler_runtime.config import Problems
 
 def outcome(document: Mapping[str, Any], name: str = "", **files: str) -> Imported:
     """The import of one document; a test whose input is refused fails here, and with the reasons."""
-    found = import_document(document, name, files)
-    assert isinstance(found, Imported), str(found)
-    return found
+    result = import_document(document, name, files)
+    assert isinstance(result, Imported), str(result)
+    return result
 
 
 def outcome_of_all(*documents: Mapping[str, Any], name: str = "") -> Imported:
     """The import of several documents together."""
-    found = import_documents(documents, name)
-    assert isinstance(found, Imported), str(found)
-    return found
+    result = import_documents(documents, name)
+    assert isinstance(result, Imported), str(result)
+    return result
 
 
-def profiles(found: Imported) -> dict[str, dict[str, Any]]:
+def profiles(result: Imported) -> dict[str, dict[str, Any]]:
     """The specs of the profiles by name, the first one first."""
-    return {each["metadata"]["name"]: each["spec"] for each in found.objects if each["kind"] == "SchedulerProfile"}
+    return {item["metadata"]["name"]: item["spec"] for item in result.objects if item["kind"] == "SchedulerProfile"}
 
 
 def spec(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, Any]:
     """The spec of the only profile."""
-    (found,) = profiles(outcome(document, name, **files)).values()
-    return found
+    (result,) = profiles(outcome(document, name, **files)).values()
+    return result
 
 
 def remarks(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, str]:
     """The remarks by path; several at one path are joined."""
-    said: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for remark in outcome(document, name, **files).remarks:
-        said[remark.path] = f"{said[remark.path]}; {remark.message}" if remark.path in said else remark.message
-    return said
+        messages[remark.path] = (
+            f"{messages[remark.path]}; {remark.message}" if remark.path in messages else remark.message
+        )
+    return messages
 
 
 def refusals(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, str]:
     """Why a document is refused, by path."""
-    found = import_document(document, name, files)
-    assert isinstance(found, Problems), str(found)
-    return {problem.path: problem.message for problem in found}
+    result = import_document(document, name, files)
+    assert isinstance(result, Problems), str(result)
+    return {problem.path: problem.message for problem in result}
 
 
 def document(version: str = "v1", **fields: Any) -> dict[str, Any]:
@@ -60,11 +62,11 @@ def one_profile(version: str = "v1", **fields: Any) -> dict[str, Any]:
     return document(version, profiles=[{"schedulerName": "mine", **fields}])
 
 
-def effective(told: dict[str, Any]) -> dict[str, dict[str, int]]:
+def effective(source: dict[str, Any]) -> dict[str, dict[str, int]]:
     """The plugins that run at each point for Kubernetes 1.36, with their weights."""
-    found = spec(told)
-    written = {key: found[key] for key in ("plugins", "pluginConfig") if key in found}
-    profile = config.Profile.model_validate({"schedulerName": "mine", **written}, strict=False)
+    result = spec(source)
+    plugin_fields = {key: result[key] for key in ("plugins", "pluginConfig") if key in result}
+    profile = config.Profile.model_validate({"schedulerName": "mine", **plugin_fields}, strict=False)
     expanded = config.expand_profile(profile, Target(Version(1, 36)))
     assert isinstance(expanded, config.EffectiveProfile), str(expanded)
     return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in expanded.points.items()}

@@ -22,7 +22,7 @@ EXAMPLES = re.findall(
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
     """The rows of a table of two columns."""
-    return "\n".join(f"| {left} | {right} |" for left, right in rows)
+    return "\n".join(f"| {remaining} | {right} |" for remaining, right in rows)
 
 
 def code(names: Iterable[str]) -> str:
@@ -45,7 +45,10 @@ def flags() -> Iterable[tuple[str, str]]:
     "rows",
     [
         pytest.param(
-            [(f"`{each.name}`", f"{each.read_by} | {each.changes or 'nothing'}") for each in VERSIONS.values()],
+            [
+                (f"`{version.name}`", f"{version.read_by} | {version.changes or 'nothing'}")
+                for version in VERSIONS.values()
+            ],
             id="versions",
         ),
         pytest.param([(f"`{name}`", todo) for name, todo in REMOVED_PLUGINS.items()], id="plugins"),
@@ -62,12 +65,12 @@ def test_every_flag_that_is_carried_over_is_named() -> None:
     assert code(f"--{name}" for name in sorted(CARRIED)) in PAGE
 
 
-@pytest.mark.parametrize(("given", "objects", "remarks"), EXAMPLES)
-def test_an_example_gives_what_the_page_shows(given: str, objects: str, remarks: str) -> None:
-    found = import_documents(list(yaml.safe_load_all(given)))
-    assert isinstance(found, Imported), str(found)
-    assert list(found.objects) == list(yaml.safe_load_all(objects))
-    assert [str(remark) for remark in found.remarks] == remarks.splitlines()
+@pytest.mark.parametrize(("inputs", "objects", "remarks"), EXAMPLES)
+def test_an_example_gives_what_the_page_shows(inputs: str, objects: str, remarks: str) -> None:
+    result = import_documents(list(yaml.safe_load_all(inputs)))
+    assert isinstance(result, Imported), str(result)
+    assert list(result.objects) == list(yaml.safe_load_all(objects))
+    assert [str(remark) for remark in result.remarks] == remarks.splitlines()
 
 
 def test_there_are_examples() -> None:

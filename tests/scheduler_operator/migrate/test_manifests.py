@@ -72,7 +72,7 @@ def test_every_flag_there_ever_was_is_carried_over_or_explained(name: str) -> No
 
 
 @pytest.mark.parametrize("name", sorted(EXPLAINED))
-def test_a_flag_that_finds_no_place_is_told_with_the_reason(name: str) -> None:
+def test_a_flag_that_finds_no_place_is_reported_with_the_reason(name: str) -> None:
     assert EXPLAINED[name] in remarks(pod(f"--{name}=x"))["spec.containers[0].command[1]"]
 
 
@@ -95,8 +95,8 @@ def test_flags_of_the_process_go_to_its_scheduler(flags: list[str], scheduler: d
 
 
 def test_flags_of_the_only_profile_go_to_it() -> None:
-    found = profiles(outcome(pod("--scheduler-name=batch", "--hard-pod-affinity-symmetric-weight=7")))["batch"]
-    assert found["pluginConfig"] == [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 7}}]
+    result = profiles(outcome(pod("--scheduler-name=batch", "--hard-pod-affinity-symmetric-weight=7")))["batch"]
+    assert result["pluginConfig"] == [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 7}}]
 
 
 @pytest.mark.parametrize(
@@ -109,49 +109,49 @@ def test_flags_of_the_only_profile_go_to_it() -> None:
         pytest.param("VolumeCapacityPriority=true", "is called StorageCapacityScoring", id="renamed"),
     ],
 )
-def test_a_gate_that_is_not_what_it_was_is_told(gate: str, sentence: str) -> None:
+def test_a_gate_that_is_not_what_it_was_is_reported(gate: str, sentence: str) -> None:
     assert sentence in remarks(pod(f"--feature-gates={gate}"))["spec.containers[0].command[1]"]
 
 
-def test_gates_of_which_none_is_left_are_no_field() -> None:
+def test_gates_of_which_none_remains_are_no_field() -> None:
     assert "featureGates" not in spec(pod("--feature-gates=VolumeScheduling=false", "--v=4"))["scheduler"]
 
 
-def test_a_gate_that_is_locked_where_there_is_one_is_left_out_because_others_refuse_it() -> None:
-    told = pod("--feature-gates=SchedulerQueueingHints=true,AllAlpha=true")
-    assert spec(told)["scheduler"] == {"featureGates": {"AllAlpha": True}}
-    assert remarks(told)["spec.containers[0].command[1]"] == (
+def test_a_gate_that_is_locked_where_there_is_one_is_omitted_because_others_refuse_it() -> None:
+    source = pod("--feature-gates=SchedulerQueueingHints=true,AllAlpha=true")
+    assert spec(source)["scheduler"] == {"featureGates": {"AllAlpha": True}}
+    assert remarks(source)["spec.containers[0].command[1]"] == (
         "the feature gate SchedulerQueueingHints is left out: on Kubernetes 1.35 and 1.36 it is true in any case, and "
         "kube-scheduler of 1.37 refuses to start with it"
     )
 
 
-def test_a_gate_that_only_some_versions_take_is_kept_with_what_to_do_for_the_others() -> None:
-    told = pod("--feature-gates=DRAPrioritizedList=false")
-    assert spec(told)["scheduler"] == {"featureGates": {"DRAPrioritizedList": False}}
-    assert remarks(told)["spec.containers[0].command[1]"] == (
+def test_a_gate_that_only_some_versions_take_stays_with_what_to_do_for_the_others() -> None:
+    source = pod("--feature-gates=DRAPrioritizedList=false")
+    assert spec(source)["scheduler"] == {"featureGates": {"DRAPrioritizedList": False}}
+    assert remarks(source)["spec.containers[0].command[1]"] == (
         "the feature gate DRAPrioritizedList is kept, and right on Kubernetes 1.35 and 1.36; on 1.37 a profile with "
         "DRAPrioritizedList=false is refused: delete it from spec.scheduler.featureGates there"
     )
 
 
 def test_a_provider_becomes_plugins() -> None:
-    found = spec(pod("--algorithm-provider=ClusterAutoscalerProvider"))
-    assert found["pluginConfig"][0]["args"] == {"scoringStrategy": {"type": "MostAllocated"}}
+    result = spec(pod("--algorithm-provider=ClusterAutoscalerProvider"))
+    assert result["pluginConfig"][0]["args"] == {"scoringStrategy": {"type": "MostAllocated"}}
 
 
 def test_profiling_that_is_off_becomes_an_override() -> None:
     assert spec(pod("--profiling=false"))["overrides"] == [{"op": "add", "path": "/enableProfiling", "value": False}]
 
 
-def test_a_flag_that_never_was_is_told() -> None:
+def test_a_flag_that_never_was_is_reported() -> None:
     assert "no kube-scheduler ever had" in remarks(pod("--colour=blue"))["spec.containers[0].command[1]"]
 
 
-def test_a_command_line_inside_a_shell_is_seen_through() -> None:
+def test_a_command_line_inside_a_shell_is_unwrapped() -> None:
     line = "exec /usr/local/bin/kube-scheduler --v=5 --scheduler-name='batch' 1>>/var/log/it.log 2>&1"
-    found = profiles(outcome(pod(containers=[{"command": ["/bin/sh", "-c", line]}])))
-    assert found["batch"]["scheduler"] == {"logLevel": 5}
+    result = profiles(outcome(pod(containers=[{"command": ["/bin/sh", "-c", line]}])))
+    assert result["batch"]["scheduler"] == {"logLevel": 5}
 
 
 def test_where_its_pods_run_is_carried_over() -> None:
@@ -162,14 +162,14 @@ def test_where_its_pods_run_is_carried_over() -> None:
         "priorityClassName": "system-node-critical",
     }
     resources = {"requests": {"cpu": "100m"}}
-    found = spec(deployment(**placing, containers=[{"resources": resources}]))
-    assert found["scheduler"] == {"replicas": 3, "resources": resources, **placing}
+    result = spec(deployment(**placing, containers=[{"resources": resources}]))
+    assert result["scheduler"] == {"replicas": 3, "resources": resources, **placing}
 
 
 def test_an_image_of_ones_own_stays_with_kube_scheduler() -> None:
-    told = pod(containers=[{"image": "example.com/team/my-scheduler:2", "command": ["/kube-scheduler"]}])
-    assert spec(told) == {"engine": "KubeScheduler", "scheduler": {"image": "example.com/team/my-scheduler:2"}}
-    assert "is not upstream's" in remarks(told)["spec.containers[0].image"]
+    source = pod(containers=[{"image": "example.com/team/my-scheduler:2", "command": ["/kube-scheduler"]}])
+    assert spec(source) == {"engine": "KubeScheduler", "scheduler": {"image": "example.com/team/my-scheduler:2"}}
+    assert "is not upstream's" in remarks(source)["spec.containers[0].image"]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_an_image_of_ones_own_stays_with_kube_scheduler() -> None:
     ],
 )
 def test_an_image_that_is_only_called_as_upstreams_stays(image: str) -> None:
-    found = spec(pod(containers=[{"image": image}]))
-    assert found == {"engine": "KubeScheduler", "scheduler": {"image": image}}
+    result = spec(pod(containers=[{"image": image}]))
+    assert result == {"engine": "KubeScheduler", "scheduler": {"image": image}}
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_an_image_that_is_only_called_as_upstreams_stays(image: str) -> None:
     ],
 )
 def test_upstreams_image_gives_way_to_berths_scheduler(image: str) -> None:
-    told = pod(containers=[{"image": image}])
-    assert spec(told) == {}
-    assert "set spec.engine: KubeScheduler" in remarks(told)["spec.containers[0].image"]
+    source = pod(containers=[{"image": image}])
+    assert spec(source) == {}
+    assert "set spec.engine: KubeScheduler" in remarks(source)["spec.containers[0].image"]
 
 
 FOREIGN = one_profile(plugins={"filter": {"enabled": [{"name": "PriceCap"}]}})
@@ -214,17 +214,17 @@ FOREIGN = one_profile(plugins={"filter": {"enabled": [{"name": "PriceCap"}]}})
     ],
 )
 def test_an_image_stays_with_the_plugins_it_is_there_for(image: str, sentence: str) -> None:
-    found = outcome_of_all(pod("--config=/c.yaml", containers=[{"image": image}]), FOREIGN)
-    assert profiles(found)["mine"]["scheduler"] == {"image": image}
-    said = [remark.message for remark in found.remarks]
-    assert any(sentence in message for message in said)
-    assert not any("name its image in spec.scheduler.image" in message for message in said)
+    result = outcome_of_all(pod("--config=/c.yaml", containers=[{"image": image}]), FOREIGN)
+    assert profiles(result)["mine"]["scheduler"] == {"image": image}
+    messages = [remark.message for remark in result.remarks]
+    assert any(sentence in message for message in messages)
+    assert not any("name its image in spec.scheduler.image" in message for message in messages)
 
 
 def test_berths_own_scheduler_takes_the_place_of_upstreams_image_with_extenders_too() -> None:
-    found = outcome_of_all(pod("--config=/c.yaml"), one_profile() | {"extenders": [{"urlPrefix": "http://one"}]})
-    said = {remark.path: remark.message for remark in found.remarks}
-    assert said["[0].spec.containers[0].image"].startswith("is upstream's: Berth's own scheduler")
+    result = outcome_of_all(pod("--config=/c.yaml"), one_profile() | {"extenders": [{"urlPrefix": "http://one"}]})
+    messages = {remark.path: remark.message for remark in result.remarks}
+    assert messages["[0].spec.containers[0].image"].startswith("is upstream's: Berth's own scheduler")
 
 
 UNELECTED = one_profile() | {"leaderElection": {"leaderElect": False, "leaseDuration": "40s"}}
@@ -267,67 +267,69 @@ def test_a_flag_of_the_leader_election_counts_more_than_the_configuration(
     flags: list[str], scheduler: dict[str, Any], path: str, sentence: str
 ) -> None:
     """kube-scheduler 1.35 and 1.37 write such a configuration out as it is expected here."""
-    found = outcome_of_all(pod("--config=/c.yaml", *flags), UNELECTED)
-    assert profiles(found)["mine"]["scheduler"] == scheduler
-    assert any(remark.path == path and sentence in remark.message for remark in found.remarks)
+    result = outcome_of_all(pod("--config=/c.yaml", *flags), UNELECTED)
+    assert profiles(result)["mine"]["scheduler"] == scheduler
+    assert any(remark.path == path and sentence in remark.message for remark in result.remarks)
 
 
 def test_a_deployment_without_leader_election_keeps_its_number_of_replicas() -> None:
     assert spec(deployment("--leader-elect=false"))["scheduler"] == {"replicas": 3}
-    said = remarks(deployment("--leader-elect=false"))["spec.template.spec.containers[0].command[1]"]
-    assert said.startswith("--leader-elect=false left out: Berth's schedulers elect a leader always")
+    messages = remarks(deployment("--leader-elect=false"))["spec.template.spec.containers[0].command[1]"]
+    assert messages.startswith("--leader-elect=false left out: Berth's schedulers elect a leader always")
 
 
-def test_what_berth_decides_itself_is_told_in_one_remark() -> None:
-    told = deployment(hostNetwork=True, volumes=[{"name": "a"}], securityContext={"runAsUser": 1}, dnsPolicy="Default")
-    (remark,) = (each for each in outcome(told, "mine").remarks if each.places)
+def test_what_berth_decides_itself_is_reported_in_one_remark() -> None:
+    source = deployment(
+        hostNetwork=True, volumes=[{"name": "a"}], securityContext={"runAsUser": 1}, dnsPolicy="Default"
+    )
+    (remark,) = (item for item in outcome(source, "mine").remarks if item.places)
     below = ["hostNetwork", "volumes", "securityContext", "dnsPolicy", "containers[0].name"]
-    assert remark.places == ("spec.template.metadata", *(f"spec.template.spec.{each}" for each in below))
+    assert remark.places == ("spec.template.metadata", *(f"spec.template.spec.{item}" for item in below))
     assert remark.message.startswith(f"{', '.join(remark.places)}: left out, because Berth makes the pods")
 
 
 @pytest.mark.parametrize("field", ["imagePullSecrets", "initContainers"])
-def test_what_somebody_may_miss_is_told_by_itself(field: str) -> None:
+def test_what_somebody_may_miss_has_a_remark_of_its_own(field: str) -> None:
     assert remarks(pod(**{field: [{"some": "thing"}]}))[f"spec.{field}"].startswith("left out: Berth's pods")
 
 
-def test_a_container_beside_the_scheduler_is_told_once() -> None:
-    told = pod()
-    told["spec"]["containers"].append({"name": "beside", "image": "busybox", "args": ["sleep"]})
-    assert "run what it needs besides" in remarks(told)["spec.containers[1]"]
-    assert not any("containers[1]" in remark.message for remark in outcome(told).remarks)
+def test_a_container_beside_the_scheduler_is_reported_once() -> None:
+    source = pod()
+    source["spec"]["containers"].append({"name": "beside", "image": "busybox", "args": ["sleep"]})
+    assert "run what it needs besides" in remarks(source)["spec.containers[1]"]
+    assert not any("containers[1]" in remark.message for remark in outcome(source).remarks)
 
 
 def test_a_file_that_a_flag_names_is_looked_for_among_the_files() -> None:
-    told = pod("--config=/etc/kubernetes/config.yaml", "--kube-api-qps=10", "--leader-elect-retry-period=3s")
+    source = pod("--config=/etc/kubernetes/config.yaml", "--kube-api-qps=10", "--leader-elect-retry-period=3s")
     text = json.dumps(one_profile(percentageOfNodesToScore=4))
-    found = profiles(outcome(told, **{"config.yaml": text}))
-    assert found["mine"] == {"percentageOfNodesToScore": 4, "scheduler": {"leaderElection": {"retryPeriod": "3s"}}}
-    assert "ignores it when --config" in remarks(told, **{"config.yaml": text})["spec.containers[0].command[2]"]
+    result = profiles(outcome(source, **{"config.yaml": text}))
+    assert result["mine"] == {"percentageOfNodesToScore": 4, "scheduler": {"leaderElection": {"retryPeriod": "3s"}}}
+    assert "ignores it when --config" in remarks(source, **{"config.yaml": text})["spec.containers[0].command[2]"]
 
 
-def test_a_file_that_nobody_gave_is_asked_for() -> None:
+def test_an_absent_file_is_requested() -> None:
     assert "give that file as well" in refusals(pod("--config=/a/b.yaml"))["spec.containers[0].command[1]"]
-    told = refusals(pod("--config=/etc/scheduler/b.yaml", **MOUNTED))
-    assert "give the ConfigMap its-config as well" in told["spec.containers[0].command[1]"]
+    source = refusals(pod("--config=/etc/scheduler/b.yaml", **MOUNTED))
+    assert "give the ConfigMap its-config as well" in source["spec.containers[0].command[1]"]
 
 
 def test_a_config_map_that_is_mounted_is_read_with_the_manifest() -> None:
-    told = deployment("--config=/etc/scheduler/config.yaml", **MOUNTED)
-    found = outcome_of_all(config_map(json.dumps(one_profile())), told)
-    assert profiles(found) == {"mine": {"scheduler": {"replicas": 3}}}
+    source = deployment("--config=/etc/scheduler/config.yaml", **MOUNTED)
+    result = outcome_of_all(config_map(json.dumps(one_profile())), source)
+    assert profiles(result) == {"mine": {"scheduler": {"replicas": 3}}}
 
 
-def test_a_key_that_is_mounted_under_another_name_is_found() -> None:
+def test_a_key_is_recognized_under_the_name_of_its_mount() -> None:
     volumes = [{"name": "config", "configMap": {"name": "its-config", "items": [{"key": "k", "path": "config.yaml"}]}}]
-    told = deployment("--config=/etc/scheduler/config.yaml", **{**MOUNTED, "volumes": volumes})
-    found = outcome_of_all(told, config_map(json.dumps(one_profile()), key="k"))
-    assert list(profiles(found)) == ["mine"]
+    source = deployment("--config=/etc/scheduler/config.yaml", **{**MOUNTED, "volumes": volumes})
+    result = outcome_of_all(source, config_map(json.dumps(one_profile()), key="k"))
+    assert list(profiles(result)) == ["mine"]
 
 
 def test_a_document_beside_a_manifest_is_the_one_that_its_flag_names() -> None:
-    found = outcome_of_all(pod("--config=/etc/kubernetes/it.yaml", "--v=6"), one_profile())
-    assert profiles(found) == {"mine": {"scheduler": {"logLevel": 6}}}
+    result = outcome_of_all(pod("--config=/etc/kubernetes/it.yaml", "--v=6"), one_profile())
+    assert profiles(result) == {"mine": {"scheduler": {"logLevel": 6}}}
 
 
 @pytest.mark.parametrize(
@@ -344,14 +346,14 @@ def test_a_document_beside_a_manifest_is_the_one_that_its_flag_names() -> None:
     ],
 )
 def test_a_policy_that_flags_name_is_read_with_the_manifest(flags: list[str], objects: list[dict[str, Any]]) -> None:
-    found = profiles(outcome_of_all(pod(*flags), *objects, name="mine"))["mine"]
-    assert found["plugins"]["score"] == {"disabled": [{"name": "*"}]}
+    result = profiles(outcome_of_all(pod(*flags), *objects, name="mine"))["mine"]
+    assert result["plugins"]["score"] == {"disabled": [{"name": "*"}]}
 
 
-def test_what_lies_beside_a_scheduler_is_told_and_left_out() -> None:
+def test_what_lies_beside_a_scheduler_is_omitted_with_a_remark() -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "its"}}
-    found = outcome_of_all(account, pod("--scheduler-name=batch"))
-    assert {remark.path: remark.message for remark in found.remarks}["[0]"].startswith("ServiceAccount: left out")
+    result = outcome_of_all(account, pod("--scheduler-name=batch"))
+    assert {remark.path: remark.message for remark in result.remarks}["[0]"].startswith("ServiceAccount: left out")
 
 
 def test_a_list_of_objects_is_read_as_its_items() -> None:
@@ -360,8 +362,8 @@ def test_a_list_of_objects_is_read_as_its_items() -> None:
 
 
 def test_a_pod_that_schedules_nothing_is_refused() -> None:
-    told = pod(containers=[{"image": "nginx", "command": ["nginx"]}])
-    assert "none of them runs kube-scheduler" in refusals(told)["spec.containers"]
+    source = pod(containers=[{"image": "nginx", "command": ["nginx"]}])
+    assert "none of them runs kube-scheduler" in refusals(source)["spec.containers"]
 
 
 @pytest.mark.parametrize(
@@ -372,5 +374,5 @@ def test_a_flag_with_a_wrong_value_is_refused(flag: str) -> None:
 
 
 def test_names_of_several_schedulers_do_not_clash() -> None:
-    found = outcome_of_all(document(), document(parallelism=4), name="mine")
-    assert list(profiles(found)) == ["mine", "default-scheduler"]
+    result = outcome_of_all(document(), document(parallelism=4), name="mine")
+    assert list(profiles(result)) == ["mine", "default-scheduler"]

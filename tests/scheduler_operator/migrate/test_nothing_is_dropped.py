@@ -14,25 +14,27 @@ SAYS_NOTHING = {"apiVersion", "kind"}
 PROGRAM = "kube-scheduler"
 
 
-def dropped(told: dict[str, Any]) -> list[str]:
+def dropped(source: dict[str, Any]) -> list[str]:
     """The paths of the leaves that are nowhere."""
-    found = import_document(told)
-    if not isinstance(found, Imported):
+    result = import_document(source)
+    if not isinstance(result, Imported):
         return []
-    said = {str(value) for _, value in leaves(list(found.objects))} | {f"{key}" for key in _keys(list(found.objects))}
-    remarked = {place for remark in found.remarks for place in (remark.path, *remark.places)} - {""}
+    messages = {str(value) for _, value in leaves(list(result.objects))} | {
+        f"{key}" for key in _keys(list(result.objects))
+    }
+    remarked = {place for remark in result.remarks for place in (remark.path, *remark.places)} - {""}
     return [
         path
-        for path, value in leaves(told)
+        for path, value in leaves(source)
         if path.rpartition(".")[2] not in SAYS_NOTHING
-        and not _visible(value, said)
+        and not _visible(value, messages)
         and not any(_covers(remark, path) for remark in remarked)
     ]
 
 
-def _visible(value: Any, said: set[str]) -> bool:
+def _visible(value: Any, messages: set[str]) -> bool:
     text = str(value)
-    return text in said or text == PROGRAM or (text.startswith("--") and text.partition("=")[2] in said)
+    return text in messages or text == PROGRAM or (text.startswith("--") and text.partition("=")[2] in messages)
 
 
 def _covers(remark: str, path: str) -> bool:
@@ -63,8 +65,8 @@ def test_a_whole_document_of_any_version_is_accounted_for(version: str) -> None:
 @pytest.mark.thorough
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from([*KINDS.values(), *map(document_of, VERSIONS)]).flatmap(thinned))
-def test_any_part_of_an_input_is_accounted_for(told: dict[str, Any]) -> None:
-    assert dropped(told) == []
+def test_any_part_of_an_input_is_accounted_for(findings_of: dict[str, Any]) -> None:
+    assert dropped(findings_of) == []
 
 
 @pytest.mark.thorough
@@ -72,16 +74,16 @@ def test_any_part_of_an_input_is_accounted_for(told: dict[str, Any]) -> None:
 @given(st.data())
 def test_nothing_that_a_document_can_hold_breaks_the_import(data: st.DataObject) -> None:
     """Refusals name a place; nothing is raised."""
-    told = data.draw(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: thinned(KINDS[kind])))
+    source = data.draw(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: thinned(KINDS[kind])))
     anything = st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
         lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
         max_leaves=4,
     )
-    places = [path for path, _ in leaves(told)]
-    _put(told, data.draw(st.sampled_from(places)), data.draw(st.integers(0, 9)), data.draw(anything))
-    found = import_document(told)
-    assert isinstance(found, Imported) or all(problem.message for problem in found)
+    places = [path for path, _ in leaves(source)]
+    _put(source, data.draw(st.sampled_from(places)), data.draw(st.integers(0, 9)), data.draw(anything))
+    result = import_document(source)
+    assert isinstance(result, Imported) or all(problem.message for problem in result)
 
 
 def _put(value: Any, path: str, depth: int, new: Any) -> None:

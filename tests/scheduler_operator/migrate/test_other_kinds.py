@@ -35,8 +35,8 @@ def test_a_config_map_may_hold_a_policy() -> None:
 
 
 def test_paths_lead_into_the_text_of_a_config_map() -> None:
-    told = config_map(**{"config.yaml": json.dumps(document("v1beta2"))})
-    assert "data['config.yaml'].apiVersion" in remarks(told)
+    source = config_map(**{"config.yaml": json.dumps(document("v1beta2"))})
+    assert "data['config.yaml'].apiVersion" in remarks(source)
 
 
 @pytest.mark.parametrize(
@@ -74,19 +74,19 @@ EVERYTHING_OFF = {"disabled": [{"name": "*"}]}
     ],
 )
 def test_openshifts_profiles_are_what_its_operator_makes_of_them(profile: str, plugins: Any, args: Any) -> None:
-    wanted = {"plugins": plugins, "pluginConfig": args, "scheduler": LEASE}
-    assert spec(openshift(profile=profile)) == {key: value for key, value in wanted.items() if value}
+    expected = {"plugins": plugins, "pluginConfig": args, "scheduler": LEASE}
+    assert spec(openshift(profile=profile)) == {key: value for key, value in expected.items() if value}
 
 
-def test_what_openshift_does_beside_scheduling_is_told() -> None:
-    told = openshift(mastersSchedulable=True, defaultNodeSelector="a=b", policy={"name": "old"})
-    assert {"spec.mastersSchedulable", "spec.defaultNodeSelector", "spec.policy.name"} <= remarks(told).keys()
+def test_what_openshift_does_beside_scheduling_is_reported() -> None:
+    source = openshift(mastersSchedulable=True, defaultNodeSelector="a=b", policy={"name": "old"})
+    assert {"spec.mastersSchedulable", "spec.defaultNodeSelector", "spec.policy.name"} <= remarks(source).keys()
     assert not {"spec.mastersSchedulable", "spec.policy.name"} & remarks(openshift(policy={"name": ""})).keys()
 
 
 def test_openshifts_customisation_turns_a_default_off() -> None:
-    told = openshift(profileCustomizations={"dynamicResourceAllocation": "Disabled"})
-    assert spec(told)["plugins"] == {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}
+    source = openshift(profileCustomizations={"dynamicResourceAllocation": "Disabled"})
+    assert spec(source)["plugins"] == {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}
 
 
 def test_a_profile_that_openshift_does_not_have_is_refused() -> None:
@@ -94,8 +94,8 @@ def test_a_profile_that_openshift_does_not_have_is_refused() -> None:
 
 
 def test_aks_keeps_a_document_in_a_string() -> None:
-    told = aks(rawConfig=json.dumps(one_profile(percentageOfNodesToScore=20)))
-    assert profiles(outcome(told)) == {"mine": {"percentageOfNodesToScore": 20}}
+    source = aks(rawConfig=json.dumps(one_profile(percentageOfNodesToScore=20)))
+    assert profiles(outcome(source)) == {"mine": {"percentageOfNodesToScore": 20}}
 
 
 def test_aks_once_had_profiles_of_its_own() -> None:
@@ -108,7 +108,7 @@ def test_aks_without_a_document_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("source", "sentence"),
     [
         pytest.param({"apiVersion": "v1", "kind": "Service"}, "Service cannot be imported; give a Kube", id="service"),
         pytest.param({}, "a document without a kind cannot be imported", id="empty"),
@@ -118,8 +118,8 @@ def test_aks_without_a_document_is_refused() -> None:
         ),
     ],
 )
-def test_what_is_no_configuration_is_refused(told: dict[str, Any], sentence: str) -> None:
-    assert sentence in refusals(told)["kind"]
+def test_what_is_no_configuration_is_refused(source: dict[str, Any], sentence: str) -> None:
+    assert sentence in refusals(source)["kind"]
 
 
 def test_nothing_at_all_is_refused() -> None:
@@ -137,7 +137,7 @@ def test_a_configuration_without_a_name_is_the_default_scheduler_unless_another_
 
 
 @pytest.mark.parametrize(
-    ("written", "named"),
+    ("scheduler_name", "profile_name"),
     [
         pytest.param("Fast.Lane", "fast-lane", id="dots-and-capitals"),
         pytest.param("x" * 60, "x" * 42, id="too-long"),
@@ -145,12 +145,14 @@ def test_a_configuration_without_a_name_is_the_default_scheduler_unless_another_
         pytest.param("…", "scheduler", id="nothing-left"),
     ],
 )
-def test_a_scheduler_name_that_no_object_can_have_is_mapped_and_told(written: str, named: str) -> None:
-    told = document(profiles=[{"schedulerName": written}])
-    assert list(profiles(outcome(told))) == [named]
-    assert f"spec.schedulerName: {named}" in remarks(told)["profiles[0].schedulerName"]
+def test_a_scheduler_name_that_no_object_can_have_is_mapped_with_a_remark(
+    scheduler_name: str, profile_name: str
+) -> None:
+    source = document(profiles=[{"schedulerName": scheduler_name}])
+    assert list(profiles(outcome(source))) == [profile_name]
+    assert f"spec.schedulerName: {profile_name}" in remarks(source)["profiles[0].schedulerName"]
 
 
 def test_two_names_that_would_become_one_stay_two() -> None:
-    told = document(profiles=[{"schedulerName": "a-b"}, {"schedulerName": "a.b"}])
-    assert list(profiles(outcome(told))) == ["a-b", "a-b-2"]
+    source = document(profiles=[{"schedulerName": "a-b"}, {"schedulerName": "a.b"}])
+    assert list(profiles(outcome(source))) == ["a-b", "a-b-2"]

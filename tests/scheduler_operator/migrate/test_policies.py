@@ -31,13 +31,13 @@ def priority(name: str, weight: int = 1, **argument: Any) -> dict[str, Any]:
     return {"name": name, "weight": weight, **({"argument": argument} if argument else {})}
 
 
-@pytest.mark.parametrize(("names", "known"), EVER.items(), ids=["predicates", "priorities"])
-def test_every_name_there_ever_was_is_known(names: str, known: dict[str, Any]) -> None:
-    assert set(names.split()) <= set(known)
+@pytest.mark.parametrize(("names", "existing"), EVER.items(), ids=["predicates", "priorities"])
+def test_every_name_there_ever_was_is_recognized(names: str, existing: dict[str, Any]) -> None:
+    assert set(names.split()) <= set(existing)
 
 
 def test_every_plugin_that_a_name_stands_for_exists_or_is_explained() -> None:
-    plugins = {*(plugin for each in PREDICATES.values() for plugin in each), *PRIORITIES.values()} - {""}
+    plugins = {*(plugin for item in PREDICATES.values() for plugin in item), *PRIORITIES.values()} - {""}
     assert {
         name for name in plugins if name not in REMOVED_PLUGINS and not catalog.exists_in(name, Version(1, 37))
     } == set()
@@ -48,21 +48,21 @@ def test_a_policy_without_predicates_filters_by_the_defaults() -> None:
 
 
 def test_an_empty_list_of_predicates_leaves_what_was_mandatory() -> None:
-    found = effective(policy(predicates=[], priorities=[priority("LeastRequestedPriority")]))
-    assert FILTERS.keys() & found["filter"].keys() == {"TaintToleration", "NodeUnschedulable"}
+    result = effective(policy(predicates=[], priorities=[priority("LeastRequestedPriority")]))
+    assert FILTERS.keys() & result["filter"].keys() == {"TaintToleration", "NodeUnschedulable"}
 
 
 @pytest.mark.parametrize("name", [name for name in PREDICATES if not name.startswith("Check")])
 def test_a_predicate_filters_with_its_plugins_and_no_others(name: str) -> None:
-    found = effective(policy(predicates=[{"name": name}]))
-    wanted = {"TaintToleration", "NodeUnschedulable", *PREDICATES[name]}
-    assert FILTERS.keys() & found["filter"].keys() == wanted
-    assert FILTERS.keys() & found["reserve"].keys() == wanted & {"VolumeBinding"}
+    result = effective(policy(predicates=[{"name": name}]))
+    expected = {"TaintToleration", "NodeUnschedulable", *PREDICATES[name]}
+    assert FILTERS.keys() & result["filter"].keys() == expected
+    assert FILTERS.keys() & result["reserve"].keys() == expected & {"VolumeBinding"}
 
 
 def test_a_policy_without_priorities_scores_by_the_defaults_of_its_time() -> None:
-    found = effective(policy(predicates=[{"name": "GeneralPredicates"}]))["score"]
-    assert {name: found[name] for name in ("TaintToleration", "NodeAffinity", "InterPodAffinity")} == {
+    result = effective(policy(predicates=[{"name": "GeneralPredicates"}]))["score"]
+    assert {name: result[name] for name in ("TaintToleration", "NodeAffinity", "InterPodAffinity")} == {
         "TaintToleration": 1,
         "NodeAffinity": 1,
         "InterPodAffinity": 1,
@@ -75,25 +75,25 @@ def test_an_empty_list_of_priorities_scores_by_nothing() -> None:
 
 
 def test_priorities_score_with_their_weights_and_nothing_else_does() -> None:
-    told = policy(priorities=[priority("ImageLocalityPriority", 4), priority("TaintTolerationPriority", 7)])
-    found = effective(told)["score"]
-    assert {name: weight for name, weight in found.items() if name not in ("VolumeBinding", "DynamicResources")} == {
+    source = policy(priorities=[priority("ImageLocalityPriority", 4), priority("TaintTolerationPriority", 7)])
+    result = effective(source)["score"]
+    assert {name: weight for name, weight in result.items() if name not in ("VolumeBinding", "DynamicResources")} == {
         "ImageLocality": 4,
         "TaintToleration": 7,
     }
 
 
 def test_most_requested_packs_nodes() -> None:
-    found = spec(policy(priorities=[priority("MostRequestedPriority", 3)]))
-    assert found["plugins"]["score"]["enabled"] == [{"name": "NodeResourcesFit", "weight": 3}]
-    assert found["pluginConfig"][0]["args"] == {"scoringStrategy": {"type": "MostAllocated"}}
+    result = spec(policy(priorities=[priority("MostRequestedPriority", 3)]))
+    assert result["plugins"]["score"]["enabled"] == [{"name": "NodeResourcesFit", "weight": 3}]
+    assert result["pluginConfig"][0]["args"] == {"scoringStrategy": {"type": "MostAllocated"}}
 
 
 def test_a_ratio_with_a_shape_keeps_it() -> None:
     shape = [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 7}]
     ratio = {"shape": shape, "resources": [{"name": "cpu", "weight": 5}]}
-    found = spec(policy(priorities=[priority("MyRatio", 2, requestedToCapacityRatioArguments=ratio)]))
-    assert found["pluginConfig"][0]["args"]["scoringStrategy"] == {
+    result = spec(policy(priorities=[priority("MyRatio", 2, requestedToCapacityRatioArguments=ratio)]))
+    assert result["pluginConfig"][0]["args"]["scoringStrategy"] == {
         "type": "RequestedToCapacityRatio",
         "resources": [{"name": "cpu", "weight": 5}],
         "requestedToCapacityRatio": {"shape": shape},
@@ -114,19 +114,19 @@ def test_spreading_of_services_is_pod_topology_spread(named: list[dict[str, Any]
 
 def test_labels_that_a_predicate_requires_choose_the_nodes_even_where_no_selector_was_matched() -> None:
     argument = {"labelsPresence": {"labels": ["region"], "presence": True}}
-    told = policy(predicates=[{"name": "HasRegion", "argument": argument}])
-    assert spec(told)["nodes"] == {"matchExpressions": [{"key": "region", "operator": "Exists"}]}
-    assert "NodeAffinity" in effective(told)["filter"]
+    source = policy(predicates=[{"name": "HasRegion", "argument": argument}])
+    assert spec(source)["nodes"] == {"matchExpressions": [{"key": "region", "operator": "Exists"}]}
+    assert "NodeAffinity" in effective(source)["filter"]
 
 
 def test_labels_that_a_priority_prefers_count_even_where_no_affinity_did() -> None:
-    told = policy(priorities=[priority("Fast", 4, labelPreference={"label": "fast", "presence": True})])
-    assert effective(told)["score"]["NodeAffinity"] == 2
-    assert "addedAffinity" in spec(told)["pluginConfig"][0]["args"]
+    source = policy(priorities=[priority("Fast", 4, labelPreference={"label": "fast", "presence": True})])
+    assert effective(source)["score"]["NodeAffinity"] == 2
+    assert "addedAffinity" in spec(source)["pluginConfig"][0]["args"]
 
 
 @pytest.mark.parametrize(
-    ("told", "path"),
+    ("source", "path"),
     [
         pytest.param(
             policy(predicates=[{"name": "A", "argument": {"serviceAffinity": {"labels": ["rack"]}}}]),
@@ -146,8 +146,8 @@ def test_labels_that_a_priority_prefers_count_even_where_no_affinity_did() -> No
         pytest.param(policy(alwaysCheckAllPredicates=True), "alwaysCheckAllPredicates", id="check-all"),
     ],
 )
-def test_what_has_no_counterpart_is_told(told: dict[str, Any], path: str) -> None:
-    assert path in remarks(told)
+def test_what_has_no_counterpart_is_reported(source: dict[str, Any], path: str) -> None:
+    assert path in remarks(source)
 
 
 def test_the_symmetric_weight_is_an_argument_of_inter_pod_affinity() -> None:
@@ -156,16 +156,16 @@ def test_the_symmetric_weight_is_an_argument_of_inter_pod_affinity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nanoseconds", "written", "became"),
+    ("nanoseconds", "fields", "became"),
     [
         pytest.param(5_000_000_000, {}, "are the default, and left out", id="default"),
         pytest.param(7_000_000_000, {"httpTimeout": "7s"}, "are written as 7s", id="another"),
     ],
 )
-def test_what_became_of_nanoseconds_is_told(nanoseconds: int, written: dict[str, str], became: str) -> None:
-    told = policy(extenders=[{"urlPrefix": "http://one", "httpTimeout": nanoseconds}])
-    assert spec(told)["extenders"] == [{"urlPrefix": "http://one", **written}]
-    assert remarks(told)["extenders[0].httpTimeout"] == f"{nanoseconds} nanoseconds {became}"
+def test_what_became_of_nanoseconds_is_reported(nanoseconds: int, fields: dict[str, str], became: str) -> None:
+    source = policy(extenders=[{"urlPrefix": "http://one", "httpTimeout": nanoseconds}])
+    assert spec(source)["extenders"] == [{"urlPrefix": "http://one", **fields}]
+    assert remarks(source)["extenders[0].httpTimeout"] == f"{nanoseconds} nanoseconds {became}"
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_what_became_of_nanoseconds_is_told(nanoseconds: int, written: dict[str,
         ("priorities", {"name": "EqualPriority"}, "a priority"),
     ],
 )
-def test_a_field_that_does_not_exist_is_told_of_what_lacks_it(field: str, named: dict[str, str], holder: str) -> None:
-    told = policy(unheard=1, **{field: [{**named, "unheard": 1}]})
-    assert remarks(told)[f"{field}[0].unheard"] == f"left out: {holder} has no field unheard"
-    assert remarks(told)["unheard"] == "left out: a Policy has no field unheard"
+def test_a_field_that_does_not_exist_is_reported_with_its_owner(field: str, named: dict[str, str], holder: str) -> None:
+    source = policy(unheard=1, **{field: [{**named, "unheard": 1}]})
+    assert remarks(source)[f"{field}[0].unheard"] == f"left out: {holder} has no field unheard"
+    assert remarks(source)["unheard"] == "left out: a Policy has no field unheard"
 
 
 def test_extenders_are_read_in_whichever_case_and_in_nanoseconds() -> None:
-    told = policy(
+    source = policy(
         extenders=[
             {
                 "urlPrefix": "http://127.0.0.1/prefix",
@@ -195,7 +195,7 @@ def test_extenders_are_read_in_whichever_case_and_in_nanoseconds() -> None:
             }
         ]
     )
-    assert spec(told)["extenders"] == [
+    assert spec(source)["extenders"] == [
         {
             "urlPrefix": "http://127.0.0.1/prefix",
             "bindVerb": "bind",

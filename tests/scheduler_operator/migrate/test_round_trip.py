@@ -22,28 +22,28 @@ BERTHS_OWN = ("leaderElect", "resourceLock", "resourceName", "resourceNamespace"
 
 def accepted(document: dict[str, Any]) -> config.Document | None:
     """The document, if kube-scheduler accepts it."""
-    found = config.parse_document(document)
-    if isinstance(found, config.Problems) or isinstance(config.expand_profiles(found, TARGET), config.Problems):
+    result = config.parse_document(document)
+    if isinstance(result, config.Problems) or isinstance(config.expand_profiles(result, TARGET), config.Problems):
         return None
-    return found
+    return result
 
 
 def carried(document: dict[str, Any]) -> Imported:
     """The import of an accepted document within the limits of the API; others are not what a property is about."""
-    found = import_document(document)
-    assume(isinstance(found, Imported))
-    assert isinstance(found, Imported)
-    return found
+    result = import_document(document)
+    assume(isinstance(result, Imported))
+    assert isinstance(result, Imported)
+    return result
 
 
-def rendered(found: Imported) -> config.Document:
+def rendered(result: Imported) -> config.Document:
     """The document that the imported objects come to, whatever a linter thinks of it."""
     objects = [
-        UserObject(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
-        for index, each in enumerate(found.objects)
+        UserObject(item["kind"], item["metadata"]["name"], uid=str(index), generation=1, spec=item["spec"], status={})
+        for index, item in enumerate(result.objects)
     ]
-    configs = {each.name: each for each in objects if each.kind == "PluginConfig"}
-    profiles = [each for each in objects if each.kind == "SchedulerProfile"]
+    configs = {item.name: item for item in objects if item.kind == "PluginConfig"}
+    profiles = [item for item in objects if item.kind == "SchedulerProfile"]
     came = render(profiles, configs, NAMESPACE, TARGET, lint=lambda *_: ())
     assert isinstance(came, Rendered), str(came)
     return came.document
@@ -53,18 +53,20 @@ def meaning(document: config.Document) -> dict[str, Any]:
     """All that a document decides: its effective profiles in order, extenders and the process."""
     effective = config.expand_profiles(document, TARGET)
     assert not isinstance(effective, config.Problems)
-    said = config.with_defaults(document, TARGET)
-    whole = said.pop("percentageOfNodesToScore")
-    own = [profile.get("percentageOfNodesToScore") for profile in said.pop("profiles")]
-    said["leaderElection"] = {key: value for key, value in said["leaderElection"].items() if key not in BERTHS_OWN}
-    for extender in said.get("extenders", ()):
+    messages = config.with_defaults(document, TARGET)
+    whole = messages.pop("percentageOfNodesToScore")
+    own = [profile.get("percentageOfNodesToScore") for profile in messages.pop("profiles")]
+    messages["leaderElection"] = {
+        key: value for key, value in messages["leaderElection"].items() if key not in BERTHS_OWN
+    }
+    for extender in messages.get("extenders", ()):
         if not any(extender.get("tlsConfig", {}).values()):
             extender.pop("tlsConfig", None)  # it decides nothing
     return {
-        "points": [dict(each.points) for each in effective],
-        "args": [dict(each.args) for each in effective],
-        "percentages": [whole if each is None else each for each in own],
-        **said,
+        "points": [dict(item.points) for item in effective],
+        "args": [dict(item.args) for item in effective],
+        "percentages": [whole if item is None else item for item in own],
+        **messages,
     }
 
 
@@ -91,13 +93,13 @@ def test_what_was_rendered_is_imported_as_what_it_was_rendered_from(document: di
 
 
 def parsed(text: str) -> Any:
-    found = config.read_yaml(text)
-    assert isinstance(found, tuple)
-    return found[0].value
+    result = config.read_yaml(text)
+    assert isinstance(result, tuple)
+    return result[0].value
 
 
 @pytest.mark.parametrize("qps", [-1, 0, 20])
-def test_a_rate_that_is_written_is_kept(qps: int) -> None:
+def test_an_explicit_rate_stays(qps: int) -> None:
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     document = {**header, "clientConnection": {"qps": qps}}
     before = accepted(document)

@@ -36,7 +36,7 @@ def older(version: str, **plugins: Any) -> list[dict[str, Any]]:
 
 PREPARED = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}, {"name": "NodePorts"}]}
 INPUTS = [
-    *(list(yaml.safe_load_all(given)) for given, _, _ in EXAMPLES),
+    *(list(yaml.safe_load_all(inputs)) for inputs, _, _ in EXAMPLES),
     *(policy(predicates=[{"name": name}]) for name in PREDICATES),
     *(policy(priorities=[{"name": name, "weight": 2}]) for name in PRIORITIES),
     policy(predicates=[], priorities=[]),
@@ -48,13 +48,13 @@ INPUTS = [
 
 
 def rendered(inputs: list[dict[str, Any]], target: Target) -> str:
-    found = import_documents(inputs)
-    assert isinstance(found, Imported), str(found)
+    result = import_documents(inputs)
+    assert isinstance(result, Imported), str(result)
     objects = [
-        UserObject(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
-        for index, each in enumerate(found.objects)
+        UserObject(item["kind"], item["metadata"]["name"], uid=str(index), generation=1, spec=item["spec"], status={})
+        for index, item in enumerate(result.objects)
     ]
-    came = render([each for each in objects if each.kind == "SchedulerProfile"], {}, NAMESPACE, target)
+    came = render([item for item in objects if item.kind == "SchedulerProfile"], {}, NAMESPACE, target)
     assert isinstance(came, Rendered), str(came)
     return came.text
 
@@ -65,7 +65,7 @@ def test_an_import_is_no_error_to_the_linter(inputs: list[dict[str, Any]]) -> No
 
 
 @pytest.mark.cluster(kubernetes=catalog.NEWEST_MINOR, binaries=("kube-scheduler",))
-def test_an_import_is_taken_by_the_real_kube_scheduler() -> None:
+def test_an_import_is_accepted_by_the_real_kube_scheduler() -> None:
     texts = [rendered(inputs, Target.parse(catalog.NEWEST_MINOR)) for inputs in INPUTS]
     answers = KubeScheduler.of(catalog.NEWEST_MINOR).ask_all(texts)
     assert [answer.refusal for answer in answers if answer.refusal] == []

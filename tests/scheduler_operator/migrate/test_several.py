@@ -23,15 +23,15 @@ AKS = {
 
 def annotations(inputs: Sequence[dict[str, Any]], allowed: Sequence[set[str]]) -> list[dict[str, str] | None]:
     """The annotations of each profile that comes of the inputs."""
-    found = import_documents(inputs, allowed=allowed)
-    assert isinstance(found, Imported), str(found)
-    return [each["metadata"].get("annotations") for each in found.objects]
+    result = import_documents(inputs, allowed=allowed)
+    assert isinstance(result, Imported), str(result)
+    return [item["metadata"].get("annotations") for item in result.objects]
 
 
 def test_findings_that_a_comment_allows_are_allowed_by_an_annotation() -> None:
-    told = document(profiles=[{"schedulerName": "one"}, {"schedulerName": "two"}])
+    source = document(profiles=[{"schedulerName": "one"}, {"schedulerName": "two"}])
     expected = {"berth.dev/allow-findings": "NoBind, TinyQPS"}
-    assert annotations([told], [{"TinyQPS", "NoBind"}]) == [expected, expected]
+    assert annotations([source], [{"TinyQPS", "NoBind"}]) == [expected, expected]
 
 
 def test_the_comments_of_one_document_allow_nothing_in_another() -> None:
@@ -66,13 +66,13 @@ def test_a_requested_name_without_use_is_reported() -> None:
     assert outcome(one_profile(), "mine").remarks == ()
 
 
-def test_the_same_given_twice_is_read_once() -> None:
-    found = outcome_of_all(one_profile(), one_profile())
-    assert list(profiles(found)) == ["mine"]
-    assert [str(remark) for remark in found.remarks] == ["[1]: left out, because the same was given before"]
+def test_the_same_input_twice_is_read_once() -> None:
+    result = outcome_of_all(one_profile(), one_profile())
+    assert list(profiles(result)) == ["mine"]
+    assert [str(remark) for remark in result.remarks] == ["[1]: left out, because the same was given before"]
 
 
 def test_two_schedulers_of_one_name_are_numbered() -> None:
-    found = outcome_of_all(one_profile(), one_profile(percentageOfNodesToScore=4))
-    assert list(profiles(found)) == ["mine", "mine-2"]
-    assert "'mine' is the name of another one already" in str(found.remarks[0])
+    result = outcome_of_all(one_profile(), one_profile(percentageOfNodesToScore=4))
+    assert list(profiles(result)) == ["mine", "mine-2"]
+    assert "'mine' is the name of another one already" in str(result.remarks[0])

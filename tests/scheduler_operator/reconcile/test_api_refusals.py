@@ -18,12 +18,12 @@ def error(status: int, message: str) -> ApiError:
 
 
 def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() -> None:
-    found = refusal_problems(error(403, ESCALATION))
-    assert found is not None
-    assert found.reason == "PermissionMissing"
-    assert '{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}' in str(found)
-    assert "resolution errors" not in str(found)
-    assert 'berth.dev/aggregate-to-operator: "true"' in str(found)
+    result = refusal_problems(error(403, ESCALATION))
+    assert result is not None
+    assert result.reason == "PermissionMissing"
+    assert '{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}' in str(result)
+    assert "resolution errors" not in str(result)
+    assert 'berth.dev/aggregate-to-operator: "true"' in str(result)
 
 
 def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
@@ -36,11 +36,11 @@ def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:
-    found = refusal_problems(error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource'))
-    assert found is not None
-    assert found.reason == "PermissionMissing"
-    assert "cannot patch" in str(found)
-    assert "install its chart again" in str(found)
+    result = refusal_problems(error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource'))
+    assert result is not None
+    assert result.reason == "PermissionMissing"
+    assert "cannot patch" in str(result)
+    assert "install its chart again" in str(result)
 
 
 POLICY = "ValidatingAdmissionPolicy 'no-latest' with binding 'no-latest' denied request: name a version"
@@ -57,18 +57,18 @@ POLICY = "ValidatingAdmissionPolicy 'no-latest' with binding 'no-latest' denied 
 )
 def test_what_admission_refuses_is_not_blamed_on_the_profile(status: int, message: str) -> None:
     refusal = ApiError("PATCH /apis/apps/v1/namespaces/n/deployments/berth-p?force=true", status, "Reason", message)
-    found = refusal_problems(refusal)
-    assert found is not None
-    assert found.reason == "PermissionMissing"
-    assert str(found).startswith(f"the cluster's admission control refuses deployments/berth-p: {message}; change the")
+    result = refusal_problems(refusal)
+    assert result is not None
+    assert result.reason == "PermissionMissing"
+    assert str(result).startswith(f"the cluster's admission control refuses deployments/berth-p: {message}; change the")
 
 
 @pytest.mark.parametrize("status", [400, 422])
 def test_what_the_api_server_finds_invalid_is_the_authors_to_mend(status: int) -> None:
-    found = refusal_problems(error(status, "spec.template: Invalid value"))
-    assert found is not None
-    assert found.reason == "Invalid"
-    assert "spec.template: Invalid value" in str(found)
+    result = refusal_problems(error(status, "spec.template: Invalid value"))
+    assert result is not None
+    assert result.reason == "Invalid"
+    assert "spec.template: Invalid value" in str(result)
 
 
 @pytest.mark.parametrize("status", [0, 401, 404, 409, 429, 500, 503])

@@ -38,11 +38,11 @@ def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, read
     ],
 )
 def test_an_event_tells_that_a_status_turned(before: Status, after: Status, expected: Any) -> None:
-    found = stall_change(before, after)
-    assert (found and (found.type, found.reason, found.note)) == expected
+    result = stall_change(before, after)
+    assert (result and (result.type, result.reason, result.note)) == expected
 
 
 def test_a_note_is_no_longer_than_an_event_holds() -> None:
-    found = stall_change({}, status("x" * 5000))
-    assert found is not None
-    assert NOTE_BYTES - 3 < len(found.note.encode()) <= NOTE_BYTES
+    result = stall_change({}, status("x" * 5000))
+    assert result is not None
+    assert NOTE_BYTES - 3 < len(result.note.encode()) <= NOTE_BYTES

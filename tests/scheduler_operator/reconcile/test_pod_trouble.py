@@ -33,7 +33,7 @@ def pod(name: str, waiting: Any = None, last: Any = None, *, template: str = "ne
 
 
 @pytest.mark.parametrize(
-    ("pods", "said", "is_lasting"),
+    ("pods", "messages", "is_lasting"),
     [
         pytest.param([pod("a", PULL)], "pod home/a waits: ErrImagePull: manifest unknown", True, id="image"),
         pytest.param([pod("a", CONFIG), pod("b", PULL)], "pod home/b waits: Err", True, id="what-lasts-goes-first"),
@@ -56,11 +56,11 @@ def pod(name: str, waiting: Any = None, last: Any = None, *, template: str = "ne
         ),
     ],
 )
-def test_what_holds_a_pod_up_is_told_with_its_name(pods: list[Any], said: str, is_lasting: bool) -> None:
-    found = find_pod_trouble(pods)
-    assert found is not None
-    assert str(found).startswith(said)
-    assert found.is_lasting is is_lasting
+def test_what_holds_a_pod_up_is_reported_with_its_name(pods: list[Any], messages: str, is_lasting: bool) -> None:
+    result = find_pod_trouble(pods)
+    assert result is not None
+    assert str(result).startswith(messages)
+    assert result.is_lasting is is_lasting
 
 
 @pytest.mark.parametrize(
@@ -76,17 +76,17 @@ def test_what_holds_a_pod_up_is_told_with_its_name(pods: list[Any], said: str, i
         pytest.param([{"metadata": {"name": "a"}}], id="without-status"),
     ],
 )
-def test_nothing_is_made_up(pods: list[Any]) -> None:
+def test_nothing_is_invented(pods: list[Any]) -> None:
     assert find_pod_trouble(pods) is None
 
 
-def test_a_pod_that_no_node_takes_is_told_with_the_schedulers_words() -> None:
+def test_a_pod_that_no_node_takes_is_reported_with_the_schedulers_words() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
-    found = find_pod_trouble([{"metadata": {"name": "a", "namespace": "home"}, "status": {"conditions": [condition]}}])
-    assert str(found) == "pod home/a waits: Unschedulable: 0/3 nodes"
+    result = find_pod_trouble([{"metadata": {"name": "a", "namespace": "home"}, "status": {"conditions": [condition]}}])
+    assert str(result) == "pod home/a waits: Unschedulable: 0/3 nodes"
 
 
-def test_pods_created_in_one_second_are_told_apart_by_the_image_they_are_to_run() -> None:
+def test_pods_created_in_one_second_are_distinguished_by_the_image_they_are_to_run() -> None:
     def made(name: str, image: str) -> dict[str, Any]:
         waiting = {"reason": "ErrImageNeverPull", "message": f"there is no {image}"}
         return {
@@ -95,7 +95,7 @@ def test_pods_created_in_one_second_are_told_apart_by_the_image_they_are_to_run(
             "status": {"containerStatuses": [{"name": "c", "ready": False, "state": {"waiting": waiting}}]},
         }
 
-    found = find_pod_trouble([made("before", "old"), made("after", "new")], images=["new"])
-    assert found is not None
-    assert str(found) == "pod home/after waits: ErrImageNeverPull: there is no new"
+    result = find_pod_trouble([made("before", "old"), made("after", "new")], images=["new"])
+    assert result is not None
+    assert str(result) == "pod home/after waits: ErrImageNeverPull: there is no new"
     assert find_pod_trouble([made("before", "old")], images=["new"]) is None

@@ -28,11 +28,11 @@ UNKNOWN = Problems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name
 
 
 def conditions(status: Status) -> dict[str, tuple[str, str]]:
-    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    return {condition["type"]: (condition["status"], condition["reason"]) for condition in status["conditions"]}
 
 
 def messages(status: Status) -> dict[str, str]:
-    return {each["type"]: each["message"] for each in status["conditions"]}
+    return {condition["type"]: condition["message"] for condition in status["conditions"]}
 
 
 def processes(**changes: Any) -> DeploymentState:
@@ -76,25 +76,27 @@ def processes(**changes: Any) -> DeploymentState:
     ],
 )
 def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[str, tuple[str, str]]) -> None:
-    written = profile()
-    status = accepted_status(written, rendered(written), SchedulerState(state))
+    scheduler_profile = profile()
+    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state))
     assert conditions(status) == expected
 
 
 @pytest.mark.parametrize("state", [processes(), processes(ready=0), None])
-def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: DeploymentState | None) -> None:
-    newer, known = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
+def test_a_version_newer_than_all_supported_ones_is_remarked_on(state: DeploymentState | None) -> None:
+    newer, existing = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
     ready, *others = accepted_status(newer, rendered(newer), SchedulerState(state))["conditions"]
     assert ready["message"].endswith(remark)
     assert remark not in str(others)
-    assert "newer" not in str(accepted_status(known, rendered(known), SchedulerState(state))["conditions"])
+    assert "newer" not in str(accepted_status(existing, rendered(existing), SchedulerState(state))["conditions"])
 
 
-def test_why_pods_are_refused_is_told() -> None:
-    written = profile()
+def test_why_pods_are_refused_is_reported() -> None:
+    scheduler_profile = profile()
     status = accepted_status(
-        written, rendered(written), SchedulerState(processes(existing=0, ready=0, failure="violates PodSecurity"))
+        scheduler_profile,
+        rendered(scheduler_profile),
+        SchedulerState(processes(existing=0, ready=0, failure="violates PodSecurity")),
     )
     assert messages(status) == {
         "Ready": "0 of 2 scheduler processes are ready",
@@ -115,9 +117,12 @@ def test_why_pods_are_refused_is_told() -> None:
         ),
     ],
 )
-def test_while_a_deployment_rolls_more_may_be_ready_than_are_wanted(state: DeploymentState, message: str) -> None:
-    written = profile()
-    assert messages(accepted_status(written, rendered(written), SchedulerState(state)))["Ready"] == message
+def test_while_a_deployment_rolls_more_may_be_ready_than_are_requested(state: DeploymentState, message: str) -> None:
+    scheduler_profile = profile()
+    assert (
+        messages(accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state)))["Ready"]
+        == message
+    )
 
 
 IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
@@ -136,10 +141,12 @@ IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Con
     ],
     ids=["no-image", "no-image-while-the-old-ones-run", "something-that-passes"],
 )
-def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: PodTrouble, expected: Any) -> None:
-    written = profile()
+def test_what_keeps_pods_from_running_is_reported(ready: int, hindrance: PodTrouble, expected: Any) -> None:
+    scheduler_profile = profile()
     state = processes(existing=3, current=1, ready=ready)
-    status = accepted_status(written, rendered(written), SchedulerState(state, pod_trouble=hindrance))
+    status = accepted_status(
+        scheduler_profile, rendered(scheduler_profile), SchedulerState(state, pod_trouble=hindrance)
+    )
     assert conditions(status) == expected
     assert messages(status).popitem()[1] == (
         "pod berth-system/berth-bin-packing-1 waits: ErrImageNeverPull: Container image is not present"
@@ -147,33 +154,33 @@ def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: PodTrouble,
 
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
-    written = profile(engine="ConfigMap")
-    status = accepted_status(written, rendered(written), SchedulerState())
+    scheduler_profile = profile(engine="ConfigMap")
+    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
     assert conditions(status) == {"Ready": ("True", "Rendered")}
     assert status["configMap"] == "berth-bin-packing"
     assert "replicas" not in status
 
 
 def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
-    written = profile()
-    status = accepted_status(written, rendered(written), SchedulerState(processes(ready=1)))
+    scheduler_profile = profile()
+    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=1)))
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
 
 
 def test_effective_plugins_have_a_weight_where_it_counts() -> None:
-    written = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
-    plugins = accepted_status(written, rendered(written), SchedulerState())["effectivePlugins"]
+    scheduler_profile = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
+    plugins = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
     assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
 def test_effective_plugins_are_those_that_run() -> None:
-    written = profile()
-    plugins = accepted_status(written, rendered(written), SchedulerState())["effectivePlugins"]
-    shown = {plugin["name"] for point in plugins.values() for plugin in point}
-    assert "PodTopologySpread" in shown
-    assert "VolumeBinding" not in shown
+    scheduler_profile = profile()
+    plugins = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
+    output = {plugin["name"] for point in plugins.values() for plugin in point}
+    assert "PodTopologySpread" in output
+    assert "VolumeBinding" not in output
 
 
 def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
@@ -187,9 +194,9 @@ def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
     }
 
 
-def test_of_several_mistakes_each_is_on_a_line_and_none_is_told_twice() -> None:
-    found = Problems("Invalid", tuple(Problem(f"spec.{letter}", "is odd") for letter in "abcde"))
-    assert messages(rejected_status(profile(), found)) == {
+def test_several_mistakes_have_a_line_apiece_and_none_is_repeated() -> None:
+    result = Problems("Invalid", tuple(Problem(f"spec.{letter}", "is odd") for letter in "abcde"))
+    assert messages(rejected_status(profile(), result)) == {
         "Ready": "5 problems at spec.a, spec.b, spec.c and 2 more places",
         "Stalled": "5 problems:" + "".join(f"\n      - spec.{letter}: is odd" for letter in "abcde"),
     }
@@ -240,14 +247,14 @@ def test_a_plugin_config_names_its_users_in_order() -> None:
 
 
 def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
-    written = profile()
+    scheduler_profile = profile()
     for status in (
-        accepted_status(written, rendered(written), SchedulerState(processes(ready=0))),
-        rejected_status(written, UNKNOWN),
-        paused_status(written, written.name),
+        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=0))),
+        rejected_status(scheduler_profile, UNKNOWN),
+        paused_status(scheduler_profile, scheduler_profile.name),
     ):
         assert status["observedGeneration"] == 3
-        assert {each["observedGeneration"] for each in status["conditions"]} == {3}
+        assert {condition["observedGeneration"] for condition in status["conditions"]} == {3}
 
 
 def test_a_very_long_message_is_cut() -> None:
@@ -256,14 +263,16 @@ def test_a_very_long_message_is_cut() -> None:
 
 
 def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
-    written = profile()
-    first = with_transition_times(rejected_status(written, UNKNOWN), {}, "2026-01-01T00:00:00Z")
+    scheduler_profile = profile()
+    first = with_transition_times(rejected_status(scheduler_profile, UNKNOWN), {}, "2026-01-01T00:00:00Z")
     other = Problems("Invalid", (Problem("spec", "another"),))
-    second = with_transition_times(rejected_status(written, other), first, "2026-01-02T00:00:00Z")
+    second = with_transition_times(rejected_status(scheduler_profile, other), first, "2026-01-02T00:00:00Z")
     third = with_transition_times(
-        accepted_status(written, rendered(written), SchedulerState(processes())), second, "2026-01-03T00:00:00Z"
+        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        second,
+        "2026-01-03T00:00:00Z",
     )
-    assert [each["conditions"][0]["lastTransitionTime"][:10] for each in (first, second, third)] == [
+    assert [item["conditions"][0]["lastTransitionTime"][:10] for item in (first, second, third)] == [
         "2026-01-01",
         "2026-01-01",
         "2026-01-03",
@@ -271,9 +280,11 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 
 
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
-    written = profile()
+    scheduler_profile = profile()
     first = with_transition_times(
-        accepted_status(written, rendered(written), SchedulerState(processes())), {}, "2026-01-01T00:00:00Z"
+        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        {},
+        "2026-01-01T00:00:00Z",
     )
     again = profile(status=first)
     assert (
@@ -285,11 +296,11 @@ def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
 
 
 def test_every_status_fits_the_schema() -> None:
-    written = profile()
+    scheduler_profile = profile()
     for status in (
-        accepted_status(written, rendered(written), SchedulerState(processes())),
-        rejected_status(written, UNKNOWN),
-        paused_status(written, written.name),
+        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        rejected_status(scheduler_profile, UNKNOWN),
+        paused_status(scheduler_profile, scheduler_profile.name),
     ):
         ProfileStatus.model_validate(with_transition_times(status, {}, "2026-01-01T00:00:00Z"))
 
@@ -315,26 +326,26 @@ def test_failures_are_read_from_the_deployments_conditions() -> None:
             {"type": "Progressing", "status": "False", "message": "timed out"},
         ]
     )
-    found = DeploymentState.from_deployment(failing)
-    assert (found.failure, found.stuck) == ("forbidden", "timed out")
+    result = DeploymentState.from_deployment(failing)
+    assert (result.failure, result.stuck) == ("forbidden", "timed out")
     fine = deployment(conditions=[{"type": "Progressing", "status": "True", "message": "is progressing"}])
     assert DeploymentState.from_deployment(fine).stuck == ""
 
 
-def test_warnings_are_shown_and_counted() -> None:
-    written = profile(scheduler={"clientConnection": {"qps": 1}})
-    status = accepted_status(written, rendered(written), SchedulerState())
-    shown = {each["code"]: each["path"] for each in status["warnings"]}
+def test_warnings_are_displayed_and_counted() -> None:
+    scheduler_profile = profile(scheduler={"clientConnection": {"qps": 1}})
+    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
+    output = {warning["code"]: warning["path"] for warning in status["warnings"]}
     assert status["warningCount"] == len(status["warnings"])
-    assert shown["TinyQPS"] == "spec.scheduler.clientConnection.qps"
+    assert output["TinyQPS"] == "spec.scheduler.clientConnection.qps"
     assert accepted_status(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
 
 
 def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
-    made = render([owner, guest], {}, NAMESPACE, Target(V1_36))
-    assert isinstance(made, Rendered)
-    status = accepted_status(guest, made, SchedulerState(processes(), "a-pod"))
+    created = render([owner, guest], {}, NAMESPACE, Target(V1_36))
+    assert isinstance(created, Rendered)
+    status = accepted_status(guest, created, SchedulerState(processes(), "a-pod"))
     assert conditions(status) == {"Ready": ("True", "Scheduling")}
     assert "processes of owner are ready" in status["conditions"][0]["message"]
     assert (status["configMap"], status["leader"]) == ("berth-owner", "a-pod")
@@ -349,7 +360,7 @@ def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
         pytest.param({"configMap": "berth-guest", "configHash": "a"}, "last good configuration", id="runs-on-its-own"),
     ],
 )
-def test_a_profile_that_is_left_out_says_who_schedules_its_pods(before: dict[str, Any], words: str) -> None:
+def test_a_profile_that_is_omitted_says_who_schedules_its_pods(before: dict[str, Any], words: str) -> None:
     status = left_out_status(profile("guest", joins="owner", status=before), UNKNOWN)
     assert conditions(status)["Stalled"] == ("True", "PluginUnknown")
     assert words in status["conditions"][0]["message"]

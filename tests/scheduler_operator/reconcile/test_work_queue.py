@@ -35,7 +35,7 @@ def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_beside(
     assert queue.take(0) == "a"
 
 
-def test_a_failed_key_rests_longer_each_time_but_not_for_ever() -> None:
+def test_a_failed_key_rests_longer_every_time_but_not_for_ever() -> None:
     queue: KeyQueue[str] = KeyQueue()
     queue.add("a")
     rests = []
@@ -117,16 +117,16 @@ class NothingIsLost(RuleBasedStateMachine):
 
     @invariant()
     def all_that_is_owed_is_waiting_somewhere(self) -> None:
-        found = self.queue.statistics()
-        assert found.running == len(self.running)
-        assert found.waiting + found.resting == len(self.owed - self.running)
+        result = self.queue.statistics()
+        assert result.running == len(self.running)
+        assert result.waiting + result.resting == len(self.owed - self.running)
 
     def teardown(self) -> None:
         for key in self.running:
             self.queue.mark_done(key)
         got = set()
-        while (found := self.queue.take(self.now + LONGEST_REST_SECONDS + 1)) is not None:
-            got.add(found)
+        while (result := self.queue.take(self.now + LONGEST_REST_SECONDS + 1)) is not None:
+            got.add(result)
         assert got == self.owed
 
 
@@ -181,5 +181,5 @@ async def third_time_lucky() -> Statistics:
     return work.statistics()
 
 
-def test_what_fails_is_tried_again_by_itself() -> None:
+def test_what_fails_is_repeated_by_itself() -> None:
     assert asyncio.run(third_time_lucky()).failed == 2

@@ -18,7 +18,7 @@ def authored(annotation: str = "", **spec: Any) -> UserObject:
     return UserObject("SchedulerProfile", "a", "uid", 1, spec, {}, {ANNOTATION: annotation} if annotation else {})
 
 
-def told(profile: UserObject) -> list[Finding]:
+def findings_of(profile: UserObject) -> list[Finding]:
     outcome = render([profile], {}, NAMESPACE, TARGET)
     assert isinstance(outcome, Rendered), str(outcome)
     return list(outcome.findings)
@@ -40,25 +40,28 @@ def affinity(*values: str) -> list[dict[str, Any]]:
 BATCH = {"matchLabels": {"pool": "batch"}}
 
 
-def test_an_ordinary_profile_is_told_nothing() -> None:
-    assert told(authored()) == []
+def test_an_ordinary_profile_gets_no_finding() -> None:
+    assert findings_of(authored()) == []
 
 
 @pytest.mark.parametrize("connection", [{"qps": 60}, {"qps": -1, "burst": 0}], ids=["berths-own", "no-limit"])
 def test_a_burst_that_nobody_wrote_or_that_says_nothing_is_no_finding(connection: dict[str, Any]) -> None:
-    assert told(authored(scheduler={"clientConnection": connection})) == []
+    assert findings_of(authored(scheduler={"clientConnection": connection})) == []
 
 
-def test_a_burst_of_zero_that_the_author_wrote_is_told() -> None:
-    found = told(authored(scheduler={"clientConnection": {"qps": 60, "burst": 0}}))
-    assert [(each.code, each.path) for each in found] == [("ZeroMeansDefault", "spec.scheduler.clientConnection.burst")]
+def test_a_burst_of_zero_that_the_author_wrote_is_reported() -> None:
+    result = findings_of(authored(scheduler={"clientConnection": {"qps": 60, "burst": 0}}))
+    assert [(item.code, item.path) for item in result] == [
+        ("ZeroMeansDefault", "spec.scheduler.clientConnection.burst")
+    ]
 
 
-def test_nodes_are_told_that_spread_constraints_do_not_know_of_them() -> None:
-    found = told(authored(engine="KubeScheduler", nodes=BATCH))
-    assert [(each.code, each.path) for each in found] == [("NodesIgnoredBySpread", "spec.nodes")]
+def test_spread_constraints_that_ignore_nodes_are_reported() -> None:
+    result = findings_of(authored(engine="KubeScheduler", nodes=BATCH))
+    assert [(item.code, item.path) for item in result] == [("NodesIgnoredBySpread", "spec.nodes")]
     assert (
-        found[0].message == "pods go to nodes with pool In batch, but hard spread constraints count the other nodes too"
+        result[0].message
+        == "pods go to nodes with pool In batch, but hard spread constraints count the other nodes too"
     )
 
 
@@ -78,27 +81,27 @@ def test_nodes_that_contradict_themselves_say_so() -> None:
     ]
 
 
-def test_an_affinity_of_ones_own_is_told_in_its_own_words() -> None:
-    found = told(authored(engine="KubeScheduler", pluginConfig=affinity("web")))
-    assert [each.code for each in found] == ["NodesIgnoredBySpread"]
-    assert found[0].path.startswith("spec.pluginConfig[0].args.addedAffinity")
+def test_an_affinity_of_ones_own_is_reported_in_its_own_words() -> None:
+    result = findings_of(authored(engine="KubeScheduler", pluginConfig=affinity("web")))
+    assert [item.code for item in result] == ["NodesIgnoredBySpread"]
+    assert result[0].path.startswith("spec.pluginConfig[0].args.addedAffinity")
 
 
-def test_what_is_allowed_is_not_told() -> None:
-    assert told(authored("NodesIgnoredBySpread", engine="KubeScheduler", nodes=BATCH)) == []
+def test_what_is_allowed_is_not_reported() -> None:
+    assert findings_of(authored("NodesIgnoredBySpread", engine="KubeScheduler", nodes=BATCH)) == []
 
 
 def test_an_allowed_error_lets_the_profile_run() -> None:
     gates = {"preEnqueue": {"disabled": [{"name": "SchedulingGates"}]}}
     assert "(GatesIgnored)" in refused(authored(plugins=gates))[0]
-    assert told(authored("GatesIgnored", plugins=gates)) == []
+    assert findings_of(authored("GatesIgnored", plugins=gates)) == []
 
 
-def test_a_misspelt_allowance_is_told_with_the_code_that_is_meant() -> None:
-    found = told(authored("WieghtReset, NodesIgnoredBySpread", nodes=BATCH))
-    assert [each.code for each in found] == ["UnknownCode"]
-    assert found[0].message == "there is no finding 'WieghtReset'; did you mean WeightReset?"
-    assert found[0].suggestion == "berth.dev/allow-findings: WeightReset"
+def test_a_misspelt_allowance_is_reported_with_the_code_that_is_intended() -> None:
+    result = findings_of(authored("WieghtReset, NodesIgnoredBySpread", nodes=BATCH))
+    assert [item.code for item in result] == ["UnknownCode"]
+    assert result[0].message == "there is no finding 'WieghtReset'; did you mean WeightReset?"
+    assert result[0].suggestion == "berth.dev/allow-findings: WeightReset"
 
 
 @pytest.mark.parametrize(
@@ -126,9 +129,9 @@ PRICES = declaring("prices", "PriceCap", {"hooks": ["filter"]})
     ],
 )
 def test_a_declared_plugin_is_refused_without_an_image_that_has_it(scheduler: Any, expected: str | None) -> None:
-    written = authored(
+    scheduler_profile = authored(
         engine="KubeScheduler", scheduler=scheduler, plugins={"filter": {"enabled": [{"name": "PriceCap"}]}}
     )
-    outcome = render([written], {"prices": PRICES}, NAMESPACE, TARGET)
+    outcome = render([scheduler_profile], {"prices": PRICES}, NAMESPACE, TARGET)
     assert isinstance(outcome, Rendered) is (expected is None)
     assert expected is None or str(outcome).startswith(expected)

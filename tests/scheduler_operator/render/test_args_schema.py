@@ -73,7 +73,7 @@ def test_a_keyword_holds(schema: dict[str, Any], good: list[Any], bad: list[Any]
         ({"type": "object", "maxProperties": -1}, ("maxProperties",)),
     ],
 )
-def test_what_could_not_be_held_to_is_refused_where_it_stands(schema: dict[str, Any], at: tuple[str, ...]) -> None:
+def test_what_cannot_be_enforced_is_refused_where_it_stands(schema: dict[str, Any], at: tuple[str, ...]) -> None:
     assert at in [where for where, _ in schema_problems(schema)]
 
 

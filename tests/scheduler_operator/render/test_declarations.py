@@ -28,58 +28,60 @@ def declaring(name: str = "prices", declares: dict[str, Any] = DECLARES, **spec:
     return UserObject("PluginConfig", name, "uid", 1, {"plugin": "PriceCap", "declares": declares, **spec}, status={})
 
 
-def outcome(written: UserObject, *configs: UserObject) -> Rendered | Problems:
-    return render([written], {each.name: each for each in configs}, NAMESPACE, TARGET)
+def outcome(scheduler_profile: UserObject, *configs: UserObject) -> Rendered | Problems:
+    return render(
+        [scheduler_profile], {plugin_config.name: plugin_config for plugin_config in configs}, NAMESPACE, TARGET
+    )
 
 
 def checked(plugin_config: UserObject, *others: UserObject) -> Problems | None:
-    configs = {each.name: each for each in (plugin_config, *others)}
+    configs = {item.name: item for item in (plugin_config, *others)}
     return check(plugin_config, configs, NAMESPACE, TARGET)
 
 
 def test_a_declared_plugin_runs_at_its_points_with_its_rights() -> None:
     image = "registry.example.com/kube-scheduler:v1"
-    found = outcome(profile(engine="KubeScheduler", scheduler={"image": image}, plugins=ENABLED), declaring())
-    assert isinstance(found, Rendered), str(found)
-    assert ("PriceCap", 2) in [(plugin.name, plugin.weight) for plugin in found.effective.points["score"]]
-    assert found.declared == (Rule(("",), ("configmaps",), ("get",), ("node-prices",)),)
-    assert set(found.declared) <= set(found.rules)
-    assert "+PriceCap" in found.first.summary
+    result = outcome(profile(engine="KubeScheduler", scheduler={"image": image}, plugins=ENABLED), declaring())
+    assert isinstance(result, Rendered), str(result)
+    assert ("PriceCap", 2) in [(plugin.name, plugin.weight) for plugin in result.effective.points["score"]]
+    assert result.declared == (Rule(("",), ("configmaps",), ("get",), ("node-prices",)),)
+    assert set(result.declared) <= set(result.rules)
+    assert "+PriceCap" in result.first.summary
 
 
 def test_a_declared_plugin_takes_the_arguments_that_its_schema_has() -> None:
     entry = {"name": "PriceCap", "args": {"maxHourlyPrice": -1, "odd": 1}}
-    found = outcome(profile(engine="KubeScheduler", pluginConfig=[entry], plugins=ENABLED), declaring())
-    assert isinstance(found, Problems)
-    assert [problem.path for problem in found.problems] == [
+    result = outcome(profile(engine="KubeScheduler", pluginConfig=[entry], plugins=ENABLED), declaring())
+    assert isinstance(result, Problems)
+    assert [problem.path for problem in result.problems] == [
         "spec.pluginConfig[0].args.maxHourlyPrice",
         "spec.pluginConfig[0].args.odd",
     ]
 
 
 def test_a_declared_plugin_is_not_enabled_where_it_has_no_hook() -> None:
-    found = outcome(profile(plugins={"bind": {"enabled": [{"name": "PriceCap"}]}}), declaring())
-    assert isinstance(found, Problems)
-    assert found.problems[0].path.startswith("spec.plugins.bind.enabled[0]")
-    assert "nothing to do at bind" in str(found)
+    result = outcome(profile(plugins={"bind": {"enabled": [{"name": "PriceCap"}]}}), declaring())
+    assert isinstance(result, Problems)
+    assert result.problems[0].path.startswith("spec.plugins.bind.enabled[0]")
+    assert "nothing to do at bind" in str(result)
 
 
 def test_two_that_declare_one_plugin_differently_are_both_named() -> None:
     other = declaring("other", {"hooks": ["filter"]})
-    found = outcome(profile(plugins=ENABLED), declaring(), other)
-    assert isinstance(found, Problems)
-    assert "PluginConfig other and PluginConfig prices declare PriceCap differently" in str(found)
+    result = outcome(profile(plugins=ENABLED), declaring(), other)
+    assert isinstance(result, Problems)
+    assert "PluginConfig other and PluginConfig prices declare PriceCap differently" in str(result)
     assert "declare PriceCap differently" in str(checked(other, declaring()))
     assert checked(declaring("same"), declaring()) is None
 
 
 @pytest.mark.parametrize("multi_point", [[], [{"name": "PriceCap"}]])
-def test_nothing_that_follows_from_a_disagreement_is_told_beside_it(multi_point: list[dict[str, str]]) -> None:
+def test_nothing_that_follows_from_a_disagreement_is_reported_beside_it(multi_point: list[dict[str, str]]) -> None:
     plugins = {**ENABLED, "multiPoint": {"enabled": multi_point}}
-    written = profile(plugins=plugins, pluginConfig=[{"name": "PriceCap", "args": {"anything": 1}}])
-    found = outcome(written, declaring(), declaring("other", {"hooks": ["filter"]}))
-    assert isinstance(found, Problems)
-    assert [each.path for each in found.problems] == ["PluginConfig prices: spec.declares"]
+    scheduler_profile = profile(plugins=plugins, pluginConfig=[{"name": "PriceCap", "args": {"anything": 1}}])
+    result = outcome(scheduler_profile, declaring(), declaring("other", {"hooks": ["filter"]}))
+    assert isinstance(result, Problems)
+    assert [problem.path for problem in result.problems] == ["PluginConfig prices: spec.declares"]
 
 
 @pytest.mark.parametrize(
@@ -105,19 +107,19 @@ def test_nothing_that_follows_from_a_disagreement_is_told_beside_it(multi_point:
         pytest.param({"args": {"maxHourlyPrice": "much"}}, None, id="arguments"),
     ],
 )
-def test_a_declaration_that_cannot_be_followed_is_told_at_the_plugin_config(
+def test_a_declaration_that_cannot_be_followed_is_reported_at_the_plugin_config(
     spec: dict[str, Any], path: str | None
 ) -> None:
-    found = checked(declaring(**spec))
-    assert isinstance(found, Problems)
-    wanted = "spec.args.maxHourlyPrice" if path is None else f"spec.declares.{path}".rstrip(".")
-    assert [problem.path for problem in found.problems] == [wanted]
+    result = checked(declaring(**spec))
+    assert isinstance(result, Problems)
+    expected = "spec.args.maxHourlyPrice" if path is None else f"spec.declares.{path}".rstrip(".")
+    assert [problem.path for problem in result.problems] == [expected]
 
 
 def test_a_profile_says_whose_declaration_is_wrong() -> None:
-    found = outcome(profile(plugins=ENABLED), declaring(declares={**DECLARES, "argsSchema": {"type": "string"}}))
-    assert isinstance(found, Problems)
-    assert "PluginConfig prices: spec.declares.argsSchema.type" in [problem.path for problem in found.problems]
+    result = outcome(profile(plugins=ENABLED), declaring(declares={**DECLARES, "argsSchema": {"type": "string"}}))
+    assert isinstance(result, Problems)
+    assert "PluginConfig prices: spec.declares.argsSchema.type" in [problem.path for problem in result.problems]
 
 
 @pytest.mark.parametrize("hook", get_args(Hook))

@@ -22,14 +22,14 @@ PRICES = declaring("prices", "PriceCap", {"hooks": ["filter", "score"]})
     ],
 )
 def test_the_summary_names_what_is_not_the_default(plugins: dict[str, Any], summary: str) -> None:
-    written = profile(plugins=plugins, allow="PreFilterWithoutFilter,WeightReset,ScoreWithoutWeight")
-    assert rendered(written, PRICES).first.summary == summary
+    scheduler_profile = profile(plugins=plugins, allow="PreFilterWithoutFilter,WeightReset,ScoreWithoutWeight")
+    assert rendered(scheduler_profile, PRICES).first.summary == summary
 
 
 def test_a_long_summary_ends_where_the_status_does() -> None:
     names = [f"Plugin{'x' * 100}{index}" for index in range(20)]
     configs = [declaring(f"c{index}", name, {"hooks": ["filter"]}) for index, name in enumerate(names)]
-    written = profile(plugins={"filter": {"enabled": [{"name": name} for name in names]}})
-    summary = rendered(written, *configs).first.summary
+    scheduler_profile = profile(plugins={"filter": {"enabled": [{"name": name} for name in names]}})
+    summary = rendered(scheduler_profile, *configs).first.summary
     assert len(summary) == SUMMARY_LENGTH
     assert summary.endswith("…")

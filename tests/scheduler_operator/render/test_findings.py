@@ -1,4 +1,4 @@
-"""Findings: whom they are told, at which path, and what becomes of those that are errors."""
+"""Findings: to whom they are reported, at which path, and what becomes of those that are errors."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -40,25 +40,25 @@ SHARED = plugin_config("shared", "NodeResourcesFit", ignoredResources=["example.
         ("enableProfiling", "spec.overrides[0].value"),
     ],
 )
-def test_a_finding_is_told_where_its_author_wrote(place: str, path: str) -> None:
-    written = profile(
+def test_a_finding_is_reported_where_its_author_wrote(place: str, path: str) -> None:
+    scheduler_profile = profile(
         plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 2}]}},
         pluginConfig=[{"name": "NodeResourcesFit", "ref": "shared"}],
         nodes={"matchLabels": {"a": "b"}},
         overrides=[{"op": "add", "path": "/enableProfiling", "value": False}],
     )
-    outcome = render([written], {"shared": SHARED}, NAMESPACE, TARGET, finds(place))
+    outcome = render([scheduler_profile], {"shared": SHARED}, NAMESPACE, TARGET, finds(place))
     assert isinstance(outcome, Rendered), str(outcome)
     assert [finding.path for finding in outcome.findings] == [path]
 
 
-def test_of_several_profiles_each_is_told_its_own() -> None:
+def test_every_one_of_several_profiles_gets_its_own() -> None:
     outcome = render(
         [profile("a"), profile("b", joins="a")], {}, NAMESPACE, TARGET, finds("profiles[1].plugins", "parallelism")
     )
     assert isinstance(outcome, Rendered)
-    told = {name: [finding.path for finding in member.findings] for name, member in outcome.members.items()}
-    assert told == {"a": ["spec.scheduler.parallelism"], "b": ["spec.plugins"]}
+    paths = {name: [finding.path for finding in member.findings] for name, member in outcome.members.items()}
+    assert paths == {"a": ["spec.scheduler.parallelism"], "b": ["spec.plugins"]}
 
 
 def test_an_error_is_a_refusal_that_says_what_to_write() -> None:
@@ -74,13 +74,13 @@ def test_an_error_of_one_profile_keeps_only_that_one_out() -> None:
     def only_with_two(document: Document, *more: Any) -> Iterator[Finding]:
         yield from lint(document, *more) if len(document.profiles) > 1 else ()
 
-    made = run_together(profile("a"), [profile("b", joins="a")], {}, NAMESPACE, TARGET, only_with_two)
-    assert isinstance(made.outcome, Rendered)
-    assert list(made.left_out) == ["b"]
+    shared = run_together(profile("a"), [profile("b", joins="a")], {}, NAMESPACE, TARGET, only_with_two)
+    assert isinstance(shared.outcome, Rendered)
+    assert list(shared.left_out) == ["b"]
 
 
 @pytest.mark.parametrize("severity", Severity)
-def test_what_the_author_allows_is_not_told(severity: Severity) -> None:
+def test_what_the_author_allows_is_not_reported(severity: Severity) -> None:
     lint = finds("profiles[0].plugins", code="TinyQPS", severity=severity)
     outcome = render([profile(allow="WeightReset, TinyQPS")], {}, NAMESPACE, TARGET, lint)
     assert isinstance(outcome, Rendered)

@@ -20,15 +20,15 @@ FIFO = {"queueSort": {"enabled": [{"name": "Fifo"}], "disabled": [{"name": "*"}]
 
 
 def process(owner: UserObject, *others: UserObject) -> tuple[Rendered, dict[str, Problems]]:
-    made = run_together(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
-    assert isinstance(made.outcome, Rendered), str(made.outcome)
-    return made.outcome, dict(made.left_out)
+    shared = run_together(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
+    assert isinstance(shared.outcome, Rendered), str(shared.outcome)
+    return shared.outcome, dict(shared.left_out)
 
 
 def test_profiles_of_a_process_stand_in_one_document_under_one_lease() -> None:
     rendered, left_out = process(profile("a", scheduler={"replicas": 3}), profile("b", joins="a"))
     assert left_out == {}
-    assert [each.scheduler_name for each in rendered.document.profiles] == ["a", "b"]
+    assert [item.scheduler_name for item in rendered.document.profiles] == ["a", "b"]
     assert rendered.document.leader_election.resource_name == "berth-a"
     assert list(rendered.members) == ["a", "b"]
     assert rendered.scheduler.replicas == 3
@@ -37,8 +37,8 @@ def test_profiles_of_a_process_stand_in_one_document_under_one_lease() -> None:
 
 def test_who_came_first_stands_first() -> None:
     ages = {"z": "2026-01-01T00:00:00Z", "y": "2026-01-02T00:00:00Z", "x": "2026-01-02T00:00:00Z"}
-    found = [UserObject("SchedulerProfile", name, "uid", 1, {"joins": "a"}, {}, {}, age) for name, age in ages.items()]
-    assert [each.name for each in joiners("a", [*found, profile("a"), profile("b", joins="c")])] == ["z", "x", "y"]
+    result = [UserObject("SchedulerProfile", name, "uid", 1, {"joins": "a"}, {}, {}, age) for name, age in ages.items()]
+    assert [joiner.name for joiner in joiners("a", [*result, profile("a"), profile("b", joins="c")])] == ["z", "x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_a_conflict_keeps_the_later_one_out_and_names_both(
     assert words in str(left_out["b"])
 
 
-def test_each_profile_of_a_process_asks_its_own_extenders() -> None:
+def test_every_profile_of_a_process_asks_its_own_extenders() -> None:
     first, second = profile("a", extenders=[EXTENDER]), profile("b", joins="a")
     third = profile("c", joins="a", extenders=[EXTENDER, {**EXTENDER, "urlPrefix": "http://y"}])
     rendered, left_out = process(first, second, third)
     assert left_out == {}
-    assert [each.url_prefix for each in rendered.document.extenders] == ["http://x", "http://x", "http://y"]
+    assert [extender.url_prefix for extender in rendered.document.extenders] == ["http://x", "http://x", "http://y"]
     assert yaml.safe_load(rendered.extras)["extenders"] == {"a": [0], "c": [1, 2]}
     problems_alone, _ = process(first)
     assert "extenders" not in yaml.safe_load(problems_alone.extras)
@@ -113,9 +113,9 @@ def test_a_joiner_that_is_wrong_disturbs_nobody_else() -> None:
 
 def test_rendered_at_once_the_problems_of_others_name_them() -> None:
     wrong = profile("b", joins="a", percentageOfNodesToScore=101)
-    found = render([profile("a"), wrong], {}, NAMESPACE, TARGET)
-    assert isinstance(found, Problems)
-    assert str(found).startswith("SchedulerProfile b: spec.percentageOfNodesToScore: 101 is too large")
+    result = render([profile("a"), wrong], {}, NAMESPACE, TARGET)
+    assert isinstance(result, Problems)
+    assert str(result).startswith("SchedulerProfile b: spec.percentageOfNodesToScore: 101 is too large")
 
 
 @pytest.mark.parametrize(
@@ -133,17 +133,17 @@ def test_what_a_joiner_cannot_have_is_refused(spec: dict[str, Any], path: str) -
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reason"),
+    ("expected", "reason"),
     [("gone", "JoinTargetMissing"), ("b", "JoinConflict"), ("a", None), ("", None)],
 )
-def test_whom_a_profile_can_join(wanted: str, reason: str | None) -> None:
-    there = {each.name: each for each in (profile("a"), profile("b", joins="a"))}
-    found = join_problem(profile("c", joins=wanted), there)
-    assert (found.reason if found else None) == reason
+def test_whom_a_profile_can_join(expected: str, reason: str | None) -> None:
+    there = {item.name: item for item in (profile("a"), profile("b", joins="a"))}
+    result = join_problem(profile("c", joins=expected), there)
+    assert (result.reason if result else None) == reason
 
 
-def test_what_is_wrong_with_a_profile_without_a_process_is_known_as_well() -> None:
-    written = profile("Joins_Bad", joins="x", scheduler={"replicas": 1}, plugin={})
-    found = [problem.path for problem in problems_alone(written, {}, NAMESPACE, Target(V1_36))]
-    assert found == ["metadata.name", "spec.plugin", "spec.scheduler"]
+def test_what_is_wrong_with_a_profile_without_a_process_is_reported_as_well() -> None:
+    scheduler_profile = profile("Joins_Bad", joins="x", scheduler={"replicas": 1}, plugin={})
+    result = [problem.path for problem in problems_alone(scheduler_profile, {}, NAMESPACE, Target(V1_36))]
+    assert result == ["metadata.name", "spec.plugin", "spec.scheduler"]
     assert problems_alone(profile("right", joins="x"), {}, NAMESPACE, Target(V1_36)) == ()

@@ -9,7 +9,7 @@ from tests.scheduler_operator.builders import problems, profile
 NOPE = {"name": "Nope"}
 BEST = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Best"}}}
 SHORT = {"leaderElection": {"leaseDuration": "1s"}, "podInitialBackoffSeconds": 50}
-MEANT = {
+EXPECTED_PATHS = {
     "spec.plugins.filter.enabled[0].name",
     "spec.pluginConfig[0].args.scoringStrategy.type",
     "spec.scheduler.leaderElection.leaseDuration",
@@ -18,19 +18,19 @@ MEANT = {
 
 
 def paths(**spec: Any) -> set[str]:
-    return {each.path for each in problems(profile(**spec)).problems}
+    return {problem.path for problem in problems(profile(**spec)).problems}
 
 
 def test_a_mistake_in_the_process_does_not_hide_those_in_plugins() -> None:
-    assert paths(plugins={"filter": {"enabled": [NOPE]}}, pluginConfig=[BEST], scheduler=SHORT) == MEANT
+    assert paths(plugins={"filter": {"enabled": [NOPE]}}, pluginConfig=[BEST], scheduler=SHORT) == EXPECTED_PATHS
 
 
 def test_a_field_that_does_not_exist_hides_nothing() -> None:
-    written = {"plugins": {"filter": {"enabled": [NOPE]}}, "pluginConfig": [BEST], "scheduler": SHORT}
-    assert paths(foo=1, **written) == {"spec.foo", *MEANT}
+    spec = {"plugins": {"filter": {"enabled": [NOPE]}}, "pluginConfig": [BEST], "scheduler": SHORT}
+    assert paths(foo=1, **spec) == {"spec.foo", *EXPECTED_PATHS}
 
 
-def test_what_follows_an_entry_that_cannot_be_read_is_told_at_its_own_place() -> None:
+def test_what_follows_an_entry_that_cannot_be_read_is_reported_at_its_own_place() -> None:
     assert paths(plugins={"score": {"enabled": [{"name": 5}, NOPE]}}, pluginConfig=[{"args": {}}, BEST]) == {
         "spec.plugins.score.enabled[0].name",
         "spec.plugins.score.enabled[1].name",
@@ -74,5 +74,5 @@ def test_what_follows_an_entry_that_cannot_be_read_is_told_at_its_own_place() ->
         ),
     ],
 )
-def test_what_may_be_right_with_the_rest_is_not_told(spec: dict[str, Any], path: str) -> None:
+def test_what_may_be_right_with_the_rest_is_not_reported(spec: dict[str, Any], path: str) -> None:
     assert paths(**spec) == {path}

@@ -13,26 +13,26 @@ from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, problems, profile, rendered
 
 
-def test_an_unknown_plugin_is_named_with_the_names_that_were_perhaps_meant() -> None:
-    found = problems(
+def test_an_unknown_plugin_is_named_with_the_names_that_were_perhaps_intended() -> None:
+    result = problems(
         profile(
             plugins={"score": {"enabled": [{"name": "NodeResourceFit"}]}},
             pluginConfig=[{"name": "Nonsense", "args": {}}],
         )
     )
-    assert found.reason == "PluginUnknown"
-    assert [problem.path for problem in found.problems] == [
+    assert result.reason == "PluginUnknown"
+    assert [problem.path for problem in result.problems] == [
         "spec.plugins.score.enabled[0].name",
         "spec.pluginConfig[0].name",
     ]
-    assert "NodeResourceFit" in str(found)
-    assert "NodeResourcesFit" in str(found)
+    assert "NodeResourceFit" in str(result)
+    assert "NodeResourcesFit" in str(result)
 
 
 def test_a_missing_plugin_config_is_named() -> None:
-    found = problems(profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "absent"}]))
-    assert found.reason == "PluginConfigMissing"
-    assert "PluginConfig absent" in str(found)
+    result = problems(profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "absent"}]))
+    assert result.reason == "PluginConfigMissing"
+    assert "PluginConfig absent" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -84,36 +84,36 @@ def test_a_missing_plugin_config_is_named() -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_at_its_path(spec: dict[str, Any], path: str, words: str) -> None:
-    found = problems(profile(**spec))
-    assert found.reason == "Invalid"
-    assert [problem.path for problem in found.problems] == [path]
-    assert words in found.problems[0].message
+def test_a_mistake_is_reported_at_its_path(spec: dict[str, Any], path: str, words: str) -> None:
+    result = problems(profile(**spec))
+    assert result.reason == "Invalid"
+    assert [problem.path for problem in result.problems] == [path]
+    assert words in result.problems[0].message
 
 
-def test_a_mistake_in_a_plugin_config_is_told_where_it_was_written() -> None:
-    written = profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "odd"}])
-    found = problems(written, plugin_config("odd", "NodeResourcesFit", scoringStrategy={"type": "Most"}))
-    assert found.problems[0].path == "PluginConfig odd: spec.args.scoringStrategy.type"
+def test_a_mistake_in_a_plugin_config_is_reported_where_its_author_has_it() -> None:
+    scheduler_profile = profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "odd"}])
+    result = problems(scheduler_profile, plugin_config("odd", "NodeResourcesFit", scoringStrategy={"type": "Most"}))
+    assert result.problems[0].path == "PluginConfig odd: spec.args.scoringStrategy.type"
 
 
 def test_a_reference_to_the_arguments_of_another_plugin_is_refused() -> None:
-    written = profile(pluginConfig=[{"name": "NodeAffinity", "ref": "packed"}])
-    found = problems(written, plugin_config("packed", "NodeResourcesFit"))
-    assert "NodeResourcesFit, not of NodeAffinity" in str(found)
+    scheduler_profile = profile(pluginConfig=[{"name": "NodeAffinity", "ref": "packed"}])
+    result = problems(scheduler_profile, plugin_config("packed", "NodeResourcesFit"))
+    assert "NodeResourcesFit, not of NodeAffinity" in str(result)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
-    found = problems(profile(percentageOfNodesToScore=101, engine="Rust", scheduler={"replicas": -1}))
-    assert {problem.path for problem in found.problems} == {
+def test_all_mistakes_are_reported_at_once() -> None:
+    result = problems(profile(percentageOfNodesToScore=101, engine="Rust", scheduler={"replicas": -1}))
+    assert {problem.path for problem in result.problems} == {
         "spec.percentageOfNodesToScore",
         "spec.engine",
         "spec.scheduler.replicas",
     }
 
 
-def test_problems_of_different_kinds_are_told_together_under_the_most_telling_word() -> None:
-    found = problems(
+def test_problems_of_different_kinds_are_reported_together_under_the_most_telling_word() -> None:
+    result = problems(
         profile(
             plugins={"score": {"enabled": [{"name": "Nonsense"}]}},
             pluginConfig=[
@@ -123,8 +123,8 @@ def test_problems_of_different_kinds_are_told_together_under_the_most_telling_wo
             ],
         )
     )
-    assert found.reason == "PluginUnknown"
-    assert {problem.path for problem in found.problems} == {
+    assert result.reason == "PluginUnknown"
+    assert {problem.path for problem in result.problems} == {
         "spec.plugins.score.enabled[0].name",
         "spec.pluginConfig[0].ref",
         "spec.pluginConfig[1].args.scoringStrategy.type",
@@ -132,8 +132,8 @@ def test_problems_of_different_kinds_are_told_together_under_the_most_telling_wo
     }
 
 
-def test_a_wrong_name_is_told_beside_a_wrong_spec() -> None:
-    assert [each.path for each in problems(profile("operator", engine="Rust")).problems] == [
+def test_a_wrong_name_is_reported_beside_a_wrong_spec() -> None:
+    assert [problem.path for problem in problems(profile("operator", engine="Rust")).problems] == [
         "metadata.name",
         "spec.engine",
     ]
@@ -145,16 +145,16 @@ def test_a_profile_cannot_have_the_name_of_the_operators_own_objects() -> None:
 
 @pytest.mark.parametrize("name", ["with.dot", "Upper", "-a", "a-", "a" * 53])
 def test_a_profile_is_named_as_the_crd_has_it(name: str) -> None:
-    (found,) = problems(profile(name)).problems
-    assert found.path == "metadata.name"
-    assert str(found).startswith(f"metadata.name: {name} is not a name for a profile; write at most 52 lower-case")
+    (result,) = problems(profile(name)).problems
+    assert result.path == "metadata.name"
+    assert str(result).startswith(f"metadata.name: {name} is not a name for a profile; write at most 52 lower-case")
     assert isinstance(render([profile("a" * 52)], {}, NAMESPACE, Target(V1_36)), Rendered)
 
 
-def test_the_name_of_the_clusters_own_scheduler_has_to_be_asked_for() -> None:
+def test_the_name_of_the_clusters_own_scheduler_needs_consent() -> None:
     assert "replacesDefaultScheduler" in str(problems(profile("default-scheduler")))
-    asked_for = rendered(profile("default-scheduler", replacesDefaultScheduler=True))
-    assert asked_for.document.profiles[0].scheduler_name == "default-scheduler"
+    allowed_profile = rendered(profile("default-scheduler", replacesDefaultScheduler=True))
+    assert allowed_profile.document.profiles[0].scheduler_name == "default-scheduler"
 
 
 JSON = st.recursive(

@@ -10,8 +10,8 @@ from scheduler_runtime import config
 from tests.scheduler_operator.builders import document, problems, profile, rendered
 
 
-def terms(found: Any) -> Any:
-    (entry,) = found["profiles"][0]["pluginConfig"]
+def terms(result: Any) -> Any:
+    (entry,) = result["profiles"][0]["pluginConfig"]
     required = entry["args"]["addedAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     return required["nodeSelectorTerms"]
 
@@ -31,9 +31,13 @@ def test_nodes_become_the_affinity_that_node_affinity_adds_to_every_pod() -> Non
 def test_nodes_narrow_every_term_that_added_affinity_has_already() -> None:
     own = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]} for zone in ("a", "b")]
     args = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": own}}}
-    written = profile(nodes={"matchLabels": {"pool": "batch"}}, pluginConfig=[{"name": "NodeAffinity", "args": args}])
+    scheduler_profile = profile(
+        nodes={"matchLabels": {"pool": "batch"}}, pluginConfig=[{"name": "NodeAffinity", "args": args}]
+    )
     pool = {"key": "pool", "operator": "In", "values": ["batch"]}
-    assert terms(document(written)) == [{"matchExpressions": [*term["matchExpressions"], pool]} for term in own]
+    assert terms(document(scheduler_profile)) == [
+        {"matchExpressions": [*term["matchExpressions"], pool]} for term in own
+    ]
 
 
 @pytest.mark.parametrize("selector", [{}, {"matchLabels": {}}, {"matchExpressions": []}])
@@ -47,8 +51,10 @@ def test_an_empty_selector_means_every_node(selector: dict[str, Any]) -> None:
 def test_a_term_that_matches_no_node_does_not_come_to_match_some(empty: dict[str, Any]) -> None:
     args = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [empty]}}}
     entry = {"name": "NodeAffinity", "args": args}
-    written = profile(nodes={"matchLabels": {"pool": "batch"}}, pluginConfig=[entry], allow="NodesContradictAffinity")
-    assert terms(document(written)) == [empty]
+    scheduler_profile = profile(
+        nodes={"matchLabels": {"pool": "batch"}}, pluginConfig=[entry], allow="NodesContradictAffinity"
+    )
+    assert terms(document(scheduler_profile)) == [empty]
 
 
 ODD: Any = "odd"
@@ -64,10 +70,15 @@ ODD: Any = "odd"
         {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": ODD}]}},
     ],
 )
-def test_what_is_wrong_in_added_affinity_is_told_where_it_was_written(added: Any) -> None:
+def test_what_is_wrong_in_added_affinity_is_reported_where_its_author_has_it(added: Any) -> None:
     args = {"addedAffinity": added}
-    written = profile(nodes={"matchLabels": {"a": "b"}}, pluginConfig=[{"name": "NodeAffinity", "args": args}])
-    assert all(each.path.startswith("spec.pluginConfig[0].args.addedAffinity") for each in problems(written).problems)
+    scheduler_profile = profile(
+        nodes={"matchLabels": {"a": "b"}}, pluginConfig=[{"name": "NodeAffinity", "args": args}]
+    )
+    assert all(
+        problem.path.startswith("spec.pluginConfig[0].args.addedAffinity")
+        for problem in problems(scheduler_profile).problems
+    )
 
 
 @settings(max_examples=25)

@@ -1,4 +1,4 @@
-"""``spec.overrides``: what they do to the document, what they may not, and where their mistakes are told."""
+"""``spec.overrides``: what they do to the document, what they may not, and where their mistakes are reported."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def problems(*overrides: dict[str, Any], **spec: Any) -> list[str]:
 
 
 def test_overrides_are_applied_one_after_the_other_and_last() -> None:
-    found = rendered(
+    result = rendered(
         profile(
             **FIT,
             overrides=[
@@ -31,10 +31,10 @@ def test_overrides_are_applied_one_after_the_other_and_last() -> None:
             ],
         )
     )
-    enabled = found.document.profiles[0].plugins.score.enabled
+    enabled = result.document.profiles[0].plugins.score.enabled
     assert [plugin.name for plugin in enabled] == ["ImageLocality", "NodeResourcesFit"]
-    assert (found.document.percentage_of_nodes_to_score, found.document.pod_max_backoff_seconds) == (0, 3)
-    assert isinstance(config.load(found.text), config.Document)
+    assert (result.document.percentage_of_nodes_to_score, result.document.pod_max_backoff_seconds) == (0, 3)
+    assert isinstance(config.load(result.text), config.Document)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_overrides_are_applied_one_after_the_other_and_last() -> None:
         ),
     ],
 )
-def test_a_mistake_in_an_override_is_told_at_the_override(override: dict[str, Any], words: str) -> None:
+def test_a_mistake_in_an_override_is_reported_at_the_override(override: dict[str, Any], words: str) -> None:
     assert problems(override)[0].startswith(words)
 
 
@@ -98,12 +98,12 @@ def test_a_mistake_in_an_override_is_told_at_the_override(override: dict[str, An
     ],
 )
 def test_what_berth_relies_on_is_not_the_profiles_to_change(override: dict[str, Any]) -> None:
-    (found,) = {each.partition(": changes ")[0] for each in problems(override)}
-    assert found == "spec.overrides[0]"
+    (result,) = {problem.partition(": changes ")[0] for problem in problems(override)}
+    assert result == "spec.overrides[0]"
 
 
-def test_what_an_override_left_alone_is_still_told_where_it_was_written() -> None:
+def test_what_an_override_does_not_touch_is_still_reported_where_its_author_has_it() -> None:
     before = {"op": "add", "path": "/profiles/0/plugins/score/enabled/0", "value": {"name": "ImageLocality"}}
     spec = {"plugins": {"score": {"enabled": [{"name": "NodeResourceFit"}]}}}
-    (found,) = problems(before, **spec)
-    assert found.startswith("spec.plugins.score.enabled[0].name: there is no plugin 'NodeResourceFit'")
+    (result,) = problems(before, **spec)
+    assert result.startswith("spec.plugins.score.enabled[0].name: there is no plugin 'NodeResourceFit'")

@@ -12,7 +12,7 @@ from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugi
 MOST_ALLOCATED = {"scoringStrategy": {"type": "MostAllocated"}}
 
 
-def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
+def test_references_are_read_in_a_profile_that_is_otherwise_wrong() -> None:
     broken = profile(
         engine="Rust", pluginConfig=[{"name": "A", "ref": "one"}, {"ref": "two"}, "nonsense", {"name": "B"}]
     )
@@ -20,7 +20,7 @@ def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "reason"),
+    ("config", "reason"),
     [
         pytest.param(plugin_config("c", "NodeResourcesFit", **MOST_ALLOCATED), None, id="valid"),
         pytest.param(plugin_config("c", "NodeResourcesFit", nonsense=1), "Invalid", id="no-such-argument"),
@@ -28,11 +28,11 @@ def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
         pytest.param(plugin_config("c", "Nonsense"), "PluginUnknown", id="no-such-plugin"),
     ],
 )
-def test_a_plugin_config_is_judged_by_itself(written: UserObject, reason: str | None) -> None:
-    found = check(written, {written.name: written}, NAMESPACE, Target(V1_36))
-    assert (found.reason if found else None) == reason
-    if found:
-        assert all(problem.path.startswith("spec.") for problem in found.problems)
+def test_a_plugin_config_is_judged_by_itself(config: UserObject, reason: str | None) -> None:
+    result = check(config, {config.name: config}, NAMESPACE, Target(V1_36))
+    assert (result.reason if result else None) == reason
+    if result:
+        assert all(problem.path.startswith("spec.") for problem in result.problems)
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_a_plugin_config_is_judged_by_itself(written: UserObject, reason: str | 
     ],
 )
 def test_a_mistake_in_a_plugin_config_hides_no_other(spec: dict[str, Any], paths: list[str]) -> None:
-    written = UserObject("PluginConfig", "c", "uid", 1, spec, {})
-    found = check(written, {"c": written}, NAMESPACE, Target(V1_36))
-    assert found is not None
-    assert [problem.path for problem in found.problems] == paths
+    config = UserObject("PluginConfig", "c", "uid", 1, spec, {})
+    result = check(config, {"c": config}, NAMESPACE, Target(V1_36))
+    assert result is not None
+    assert [problem.path for problem in result.problems] == paths
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,17 @@ def test_an_empty_profile_is_the_default_scheduler_under_its_own_name_and_lease(
     }
 
 
-def test_what_the_profile_says_of_plugins_stands_in_the_document_as_written() -> None:
+def test_what_the_profile_says_of_plugins_stands_unchanged_in_the_document() -> None:
     plugins = {
         "multiPoint": {"disabled": [{"name": "ImageLocality"}]},
         "score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}], "disabled": [{"name": "*"}]},
     }
-    written = profile(
+    scheduler_profile = profile(
         plugins=plugins,
         pluginConfig=[{"name": "NodeResourcesFit", "args": MOST_ALLOCATED}],
         percentageOfNodesToScore=40,
     )
-    assert document(written)["profiles"] == [
+    assert document(scheduler_profile)["profiles"] == [
         {
             "schedulerName": "bin-packing",
             "percentageOfNodesToScore": 40,
@@ -46,7 +46,7 @@ def test_what_the_profile_says_of_plugins_stands_in_the_document_as_written() ->
 
 
 def test_process_settings_stand_where_upstream_has_them() -> None:
-    found = document(
+    result = document(
         profile(
             scheduler={
                 "leaderElection": {"leaseDuration": "30s", "retryPeriod": "3s"},
@@ -57,16 +57,16 @@ def test_process_settings_stand_where_upstream_has_them() -> None:
             }
         )
     )
-    assert found["leaderElection"]["leaseDuration"] == "30s"
-    assert found["leaderElection"]["retryPeriod"] == "3s"
-    assert found["clientConnection"] == {"qps": 20, "burst": 0}
-    assert (found["parallelism"], found["podInitialBackoffSeconds"], found["podMaxBackoffSeconds"]) == (4, 2, 20)
+    assert result["leaderElection"]["leaseDuration"] == "30s"
+    assert result["leaderElection"]["retryPeriod"] == "3s"
+    assert result["clientConnection"] == {"qps": 20, "burst": 0}
+    assert (result["parallelism"], result["podInitialBackoffSeconds"], result["podMaxBackoffSeconds"]) == (4, 2, 20)
 
 
 def test_a_reference_brings_the_arguments_of_its_plugin_config() -> None:
-    written = profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "packed"}])
+    scheduler_profile = profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "packed"}])
     config_ = plugin_config("packed", "NodeResourcesFit", **MOST_ALLOCATED)
-    assert document(written, config_)["profiles"][0]["pluginConfig"] == [
+    assert document(scheduler_profile, config_)["profiles"][0]["pluginConfig"] == [
         {"name": "NodeResourcesFit", "args": MOST_ALLOCATED}
     ]
 
@@ -76,7 +76,7 @@ def test_the_version_is_the_profiles_own_where_it_names_one() -> None:
     assert rendered(profile(scheduler={"kubernetesVersion": "1.35"})).version == Version(1, 35)
 
 
-def test_the_same_profile_gives_the_same_bytes_in_whatever_order_it_was_written() -> None:
+def test_the_same_profile_gives_the_same_bytes_in_any_order_of_its_fields() -> None:
     one = profile(percentageOfNodesToScore=5, nodes={"matchLabels": {"a": "1", "b": "2"}})
     other = profile(nodes={"matchLabels": {"b": "2", "a": "1"}}, percentageOfNodesToScore=5)
     assert rendered(one).text == rendered(other).text
@@ -90,8 +90,8 @@ def test_rules_are_those_of_the_plugins_that_run() -> None:
 
 
 def test_a_plugin_that_upstream_has_and_this_build_has_not_is_no_mistake() -> None:
-    found = rendered(profile(plugins={"score": {"enabled": [{"name": "ImageLocality", "weight": 3}]}}))
-    assert ("ImageLocality", 3) in [(plugin.name, plugin.weight) for plugin in found.effective.points["score"]]
+    result = rendered(profile(plugins={"score": {"enabled": [{"name": "ImageLocality", "weight": 3}]}}))
+    assert ("ImageLocality", 3) in [(plugin.name, plugin.weight) for plugin in result.effective.points["score"]]
 
 
 def test_an_extension_point_that_the_version_does_not_have_is_a_mistake() -> None:
@@ -101,19 +101,19 @@ def test_an_extension_point_that_the_version_does_not_have_is_a_mistake() -> Non
     assert rendered(newer).version == Version(1, 37)
 
 
-@pytest.mark.parametrize("written", ["1.20", "v1.34.9"])
-def test_a_version_older_than_all_that_are_known_is_refused(written: str) -> None:
-    found = problems(profile(scheduler={"kubernetesVersion": written}))
-    assert found.reason == "Invalid"
-    assert str(found) == (
-        f"spec.scheduler.kubernetesVersion: {written} is older than this release knows; it knows 1.35 to 1.37"
+@pytest.mark.parametrize("version", ["1.20", "v1.34.9"])
+def test_a_version_older_than_all_supported_ones_is_refused(version: str) -> None:
+    result = problems(profile(scheduler={"kubernetesVersion": version}))
+    assert result.reason == "Invalid"
+    assert str(result) == (
+        f"spec.scheduler.kubernetesVersion: {version} is older than this release knows; it knows 1.35 to 1.37"
     )
 
 
-def test_a_cluster_older_than_all_that_are_known_is_named() -> None:
-    found = render([profile()], {}, NAMESPACE, Target(Version(1, 34, 2)))
-    assert isinstance(found, Problems)
-    assert str(found).startswith("the cluster's Kubernetes v1.34.2 is older than this release knows")
+def test_a_cluster_older_than_all_supported_ones_is_named() -> None:
+    result = render([profile()], {}, NAMESPACE, Target(Version(1, 34, 2)))
+    assert isinstance(result, Problems)
+    assert str(result).startswith("the cluster's Kubernetes v1.34.2 is older than this release knows")
     assert isinstance(
         render([profile(scheduler={"kubernetesVersion": "1.35"})], {}, NAMESPACE, Target(Version(1, 34))), Rendered
     )
@@ -121,9 +121,9 @@ def test_a_cluster_older_than_all_that_are_known_is_named() -> None:
 
 @pytest.mark.parametrize("gate", ["NoSuchGate", "SchedulerQueueingHint"])
 def test_a_feature_gate_that_the_version_does_not_have_is_refused(gate: str) -> None:
-    (found,) = problems(profile(scheduler={"featureGates": {gate: True}})).problems
-    assert found.path == "spec.scheduler.featureGates"
-    assert gate in found.message
+    (result,) = problems(profile(scheduler={"featureGates": {gate: True}})).problems
+    assert result.path == "spec.scheduler.featureGates"
+    assert gate in result.message
 
 
 def test_feature_gates_are_honoured_in_what_runs() -> None:
@@ -139,12 +139,12 @@ def test_a_thousand_profiles_take_two_seconds_at_most_on_an_idle_machine(capsys:
     }
     entry = {"name": "NodeResourcesFit", "args": MOST_ALLOCATED}
     nodes = {"matchLabels": {"pool": "batch"}}
-    written = [profile(f"p{n}", plugins=plugins, pluginConfig=[entry], nodes=nodes) for n in range(100)]
-    rendered(written[0])
+    profiles = [profile(f"p{n}", plugins=plugins, pluginConfig=[entry], nodes=nodes) for n in range(100)]
+    rendered(profiles[0])
     before = time.process_time()
-    for each in written:
-        render([each], {}, NAMESPACE, Target(V1_36))
-    taken = (time.process_time() - before) * 10
+    for item in profiles:
+        render([item], {}, NAMESPACE, Target(V1_36))
+    seconds = (time.process_time() - before) * 10
     with capsys.disabled():
-        print(f"1,000 profiles in {taken:.2f} s", end=" ")  # noqa: T201
-    assert taken < 10
+        print(f"1,000 profiles in {seconds:.2f} s", end=" ")  # noqa: T201
+    assert seconds < 10

@@ -60,7 +60,7 @@ def test_a_comment_stands_where_all_that_is_below_has_one_origin() -> None:
     )
 
 
-def test_the_document_says_where_each_part_came_from() -> None:
+def test_the_document_says_where_every_part_came_from() -> None:
     text = rendered(
         profile(
             percentageOfNodesToScore=40,

@@ -30,7 +30,7 @@ ENDING_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class KopfMemo:
-    """What the handlers share: the work queue, kopf's HTTP session, and what was last seen of Leases and pods."""
+    """Objects that the handlers share: the work queue, kopf's HTTP session, and the last observed Leases and pods."""
 
     add_work: Callable[[Key], None]
     session: KopfSession

@@ -14,36 +14,40 @@ from scheduler_runtime.catalog.openapi_schema import structural_schema
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
 from tests.support.manifests import PAGE, documented_manifests
 
-SHOWN = documented_manifests()
+MANIFESTS = documented_manifests()
 
 
-def authored(written: dict[str, Any]) -> UserObject:
-    metadata = {"uid": "a", "generation": 1, **written["metadata"]}
-    return UserObject.from_object({**written, "metadata": metadata})
+def authored(manifest: dict[str, Any]) -> UserObject:
+    metadata = {"uid": "a", "generation": 1, **manifest["metadata"]}
+    return UserObject.from_object({**manifest, "metadata": metadata})
 
 
 def sorted_out(objects: list[dict[str, Any]]) -> tuple[list[UserObject], dict[str, UserObject]]:
     """The profiles, whose process it is first, and the PluginConfigs."""
-    found = [authored(each) for each in objects]
-    profiles = [each for each in found if each.kind == "SchedulerProfile"]
-    configs = {each.name: each for each in found if each.kind == "PluginConfig"}
+    result = [authored(item) for item in objects]
+    profiles = [item for item in result if item.kind == "SchedulerProfile"]
+    configs = {item.name: item for item in result if item.kind == "PluginConfig"}
     return sorted(profiles, key=joins), configs
 
 
-@pytest.mark.parametrize("place", SHOWN)
+@pytest.mark.parametrize("place", MANIFESTS)
 @pytest.mark.parametrize("version", ["1.35", "1.36", "1.37"])
-def test_what_is_shown_renders_without_a_warning(place: str, version: str) -> None:
-    profiles, configs = sorted_out(SHOWN[place])
+def test_what_is_displayed_renders_without_a_warning(place: str, version: str) -> None:
+    profiles, configs = sorted_out(MANIFESTS[place])
     if profiles:
         outcome = render(profiles, configs, NAMESPACE, Target(Version.parse(version)))
         assert isinstance(outcome, Rendered), str(outcome)
-        assert [str(each) for each in outcome.findings if each.severity != "note"] == []
+        assert [str(finding) for finding in outcome.findings if finding.severity != "note"] == []
 
 
-@pytest.mark.parametrize("place", SHOWN)
-def test_every_plugin_config_that_is_shown_is_valid(place: str) -> None:
-    _, configs = sorted_out(SHOWN[place])
-    assert [str(found) for each in configs.values() if (found := check(each, configs, NAMESPACE, Target(V1_36)))] == []
+@pytest.mark.parametrize("place", MANIFESTS)
+def test_every_plugin_config_that_is_displayed_is_valid(place: str) -> None:
+    _, configs = sorted_out(MANIFESTS[place])
+    assert [
+        str(result)
+        for plugin_config in configs.values()
+        if (result := check(plugin_config, configs, NAMESPACE, Target(V1_36)))
+    ] == []
 
 
 def fields(schema: dict[str, Any], path: str) -> Iterator[str]:
@@ -72,9 +76,9 @@ POINTS = {f"spec.plugins.{point}" for point in structural_schema(ProfileSpec)["p
 
 @pytest.mark.parametrize(("kind", "model"), [("SchedulerProfile", ProfileSpec), ("PluginConfig", PluginConfigSpec)])
 def test_the_page_shows_every_field(kind: str, model: type[Any]) -> None:
-    objects = [each for place, found in SHOWN.items() if place.startswith("docs/") for each in found]
-    shown_fields = {path for each in objects if each["kind"] == kind for path in used(each["spec"], "spec")}
-    missing = set(fields(structural_schema(model), "spec")) - shown_fields
+    objects = [item for place, result in MANIFESTS.items() if place.startswith("docs/") for item in result]
+    documented_fields = {path for item in objects if item["kind"] == kind for path in used(item["spec"], "spec")}
+    missing = set(fields(structural_schema(model), "spec")) - documented_fields
     at_points = {path for path in missing if any(path == point or path.startswith(f"{point}.") for point in POINTS)}
     assert [path for path in sorted(missing - at_points) if not path.endswith(IN_WORDS) and SELECTOR not in path] == []
 
