@@ -18,18 +18,18 @@ NODES, PODS = 50, 50 * (AGENTS + 4)
 
 def living() -> list[Pod]:
     """Those pods as a scheduler reads them, once they run."""
-    of, found = template(POD_TEMPLATE), list[Pod]()
+    of, result = template(POD_TEMPLATE), list[Pod]()
     for (path, body), (status_path, status) in zip(residents(of, PODS, NODES), statuses(of, PODS, NODES), strict=True):
-        found.append(decode_pod(json.dumps(json.loads(body) | json.loads(status))))
-        assert status_path == f"{path}/{found[-1].name}/status"
-    return found
+        result.append(decode_pod(json.dumps(json.loads(body) | json.loads(status))))
+        assert status_path == f"{path}/{result[-1].name}/status"
+    return result
 
 
 def test_what_lives_on_the_nodes_is_spread_evenly_over_them() -> None:
     assert set(Counter(pod.spec.node_name for pod in living()).values()) == {AGENTS + 4}
 
 
-def test_each_node_has_a_pod_of_each_daemon_set_and_the_others_are_of_many_apps() -> None:
+def test_every_node_has_a_pod_of_both_daemon_sets_and_the_others_are_of_many_apps() -> None:
     owners = Counter((owner.kind, owner.name) for pod in living() for owner in pod.metadata.owner_references)
     agents = [count for (kind, _), count in owners.items() if kind == "DaemonSet"]
     assert agents == [NODES] * AGENTS
@@ -52,15 +52,15 @@ def volumes() -> Iterator[dict[str, Any]]:
 
 
 def test_nodes_have_images_of_which_neighbours_have_most() -> None:
-    made = with_images(nodes(template(NODE_TEMPLATE), 2, None))
-    one, other = ({image["names"][0] for image in json.loads(body)["status"]["images"]} for _, body in made)
+    requests = with_images(nodes(template(NODE_TEMPLATE), 2, None))
+    one, other = ({image["names"][0] for image in json.loads(body)["status"]["images"]} for _, body in requests)
     assert len(one) == len(other) == IMAGES_REPORTED
     assert IMAGES_REPORTED / 2 < len(one & other) < IMAGES_REPORTED
 
 
-def test_the_most_memory_of_all_starts_and_the_middle_of_their_times_are_said() -> None:
+def test_the_report_has_the_most_memory_and_the_median_time() -> None:
     sizes = [Size("berth", seconds, memory) for seconds, memory in ((1.0, 90), (9.0, 200), (2.0, 80))]
-    said = list(lines(parse_options(["--nodes", "7"]), sizes, Longest((48.4, 0), (3, 2))))
-    assert said[0].startswith("7 nodes, 30000 pods")
-    assert said[1].split() == ["berth", "peak", "200", "MB", "first", "bind", "after", "2.0", "s"]
-    assert said[2].endswith("while starting: 48 ms (of the collector: under 10 ms)")
+    output = list(lines(parse_options(["--nodes", "7"]), sizes, Longest((48.4, 0), (3, 2))))
+    assert output[0].startswith("7 nodes, 30000 pods")
+    assert output[1].split() == ["berth", "peak", "200", "MB", "first", "bind", "after", "2.0", "s"]
+    assert output[2].endswith("while starting: 48 ms (of the collector: under 10 ms)")

@@ -17,7 +17,7 @@ NOT_OURS = pytest.mark.nightly(reason="what others do matters to make bench only
 @pytest.mark.parametrize(
     "contender", [pytest.param(name, marks=() if name == "berth" else NOT_OURS) for name in CONTENDERS]
 )
-def test_every_measured_pod_is_bound_and_told_of(contender: str) -> None:
+def test_every_measured_pod_is_bound_and_has_an_event(contender: str) -> None:
     (workload,) = workloads.select(workloads.load(), label="smoke", cases=["SchedulingBasic"], nodes=[])
     run = running.run(workload, CONTENDERS[contender], 1, "1.36")
     assert run.faults == []

@@ -12,7 +12,7 @@ import yaml
 from bench import workloads
 from bench.workloads import CASES, Workload, WorkloadError, load, select
 
-WANTED = {
+FULL_CASES = {
     "SchedulingBasic",
     "TopologySpreading",
     "SchedulingPodAntiAffinity",
@@ -25,25 +25,25 @@ WANTED = {
 }
 
 
-def names(chosen: list[Workload]) -> set[str]:
-    return {workload.name for workload in chosen}
+def names(selected: list[Workload]) -> set[str]:
+    return {workload.name for workload in selected}
 
 
 @pytest.mark.parametrize("nodes", [1000, 5000])
 def test_the_full_selection_has_every_family_at_both_sizes(nodes: int) -> None:
-    chosen = [workload for workload in load() if "full" in workload.labels]
-    assert {workload.case for workload in chosen if workload.nodes == nodes} == WANTED
+    selected = [workload for workload in load() if "full" in workload.labels]
+    assert {workload.case for workload in selected if workload.nodes == nodes} == FULL_CASES
 
 
-def test_every_case_can_be_tried_in_seconds() -> None:
+def test_every_case_has_a_size_of_seconds() -> None:
     smoke = [workload for workload in load() if "smoke" in workload.labels]
     assert {workload.case for workload in smoke} == {workload.case for workload in load()}
     assert max(workload.pods for workload in smoke) <= 300
 
 
 def test_default_runs_are_long_enough_for_samples() -> None:
-    chosen = select(load(), label="default", cases=[], nodes=[])
-    assert all(workload.count(workload.steps[-1]) >= 2000 for workload in chosen)  # type: ignore[arg-type]  # checked by load
+    selected = select(load(), label="default", cases=[], nodes=[])
+    assert all(workload.count(workload.steps[-1]) >= 2000 for workload in selected)  # type: ignore[arg-type]  # checked by load
 
 
 def test_pods_of_anti_affinity_never_outnumber_the_nodes() -> None:
@@ -56,15 +56,15 @@ def test_no_workload_is_there_twice() -> None:
     assert Counter(workload.name for workload in load()).most_common(1)[0][1] == 1
 
 
-def test_a_size_asked_for_by_name_needs_no_label() -> None:
+def test_a_size_selected_by_name_needs_no_label() -> None:
     assert names(select(load(), label="default", cases=["SchedulingDaemonset/15000Nodes"], nodes=[])) == {
         "SchedulingDaemonset/15000Nodes"
     }
 
 
-def test_a_case_is_chosen_within_the_label() -> None:
-    chosen = select(load(), label="smoke", cases=["Unschedulable"], nodes=[])
-    assert names(chosen) == {"Unschedulable/100Nodes"}
+def test_a_case_is_selected_within_the_label() -> None:
+    selected = select(load(), label="smoke", cases=["Unschedulable"], nodes=[])
+    assert names(selected) == {"Unschedulable/100Nodes"}
 
 
 def test_a_workload_nobody_knows_is_named_with_those_there_are() -> None:

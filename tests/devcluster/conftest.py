@@ -1,3 +1,5 @@
+"""A home of its own for each test of devcluster, and a fake Go."""
+
 import os
 from pathlib import Path
 

@@ -43,30 +43,30 @@ def test_a_mistake_is_one_sentence_that_says_what_to_do(home: Path, arguments: l
 
 
 @pytest.mark.parametrize("command", ["env", "down"])
-def test_two_clusters_at_once_are_not_meant(home: Path, command: str) -> None:
+def test_two_names_at_once_are_refused(home: Path, command: str) -> None:
     result = devcluster(command, "a", "--name", "b")
     assert result.exit_code == 2
     assert "a and --name b are two clusters; name one" in result.output
 
 
-def test_a_wrong_option_is_shown_with_the_usage(home: Path) -> None:
+def test_a_wrong_option_is_reported_with_the_usage(home: Path) -> None:
     result = devcluster("up", "--node", "docker")
     assert result.exit_code == 2
     assert "'docker' is not one of 'process', 'none'" in result.output
 
 
-@pytest.mark.parametrize("written", ["berth:dev", "=/bin/true", "berth:dev="])
-def test_an_image_without_a_command_is_refused(home: Path, written: str) -> None:
-    result = devcluster("up", "--image", written)
+@pytest.mark.parametrize("mapping", ["berth:dev", "=/bin/true", "berth:dev="])
+def test_an_image_without_a_command_is_refused(home: Path, mapping: str) -> None:
+    result = devcluster("up", "--image", mapping)
     assert result.exit_code == 2
-    assert f"'{written}' maps nothing; write it like" in result.output
+    assert f"'{mapping}' maps nothing; write it like" in result.output
 
 
 def test_an_image_s_command_is_a_path_from_where_it_was_typed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Spec] = []
-    monkeypatch.setattr(lifecycle, "up", lambda spec, **_: asked.append(spec))
+    specs: list[Spec] = []
+    monkeypatch.setattr(lifecycle, "up", lambda spec, **_: specs.append(spec))
     devcluster("up", "--image", "berth:dev=bin/python -m x", "--image", "pause=sleep")
-    assert asked[0].images == {"berth:dev": [str(Path("bin/python").absolute()), "-m", "x"], "pause": ["sleep"]}
+    assert specs[0].images == {"berth:dev": [str(Path("bin/python").absolute()), "-m", "x"], "pause": ["sleep"]}
 
 
 def test_build_prints_where_the_binaries_are(go: FakeGo, home: Path) -> None:
@@ -84,13 +84,13 @@ def test_bin_prints_a_path_or_the_directory(go: FakeGo, home: Path) -> None:
     assert devcluster("bin").stdout.strip() == os.path.dirname(kubectl)
 
 
-def test_no_clusters_is_said_with_what_makes_one(home: Path) -> None:
+def test_without_clusters_status_names_the_command_that_makes_one(home: Path) -> None:
     assert devcluster("status").output == "There are no clusters. 'devcluster up' makes one.\n"
     assert devcluster("down", "--all").output == ""
 
 
 @pytest.mark.cluster
-def test_a_cluster_made_on_the_command_line_is_used_by_a_shell_and_ended(
+def test_a_cluster_from_the_command_line_is_used_by_a_shell_and_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEVCLUSTER_STATE", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What is counted, and how counts become pods per second."""
+"""The count of bound pods, and pods per second from samples of that count."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def test_frames_are_whole_however_they_arrive(size: int) -> None:
     stream = b"".join(map(frame, bodies))
     frames = Frames()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert [each for chunk in chunks for each in frames.fed(chunk)] == bodies
+    assert [body for chunk in chunks for body in frames.fed(chunk)] == bodies
 
 
 @pytest.mark.parametrize("end", [pytest.param(b"0\r\n\r\n", id="in-good-order"), pytest.param(b"", id="cut-off")])
-async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> None:
+async def test_a_watch_that_ends_starts_again_with_a_new_count(end: bytes) -> None:
     watches, over = [([b"a"], end), ([b"a", b"b", b"c"], None)], asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        told, ends_with = watches.pop(0)
-        frames = [frame(ADDED + each) for each in told]
+        bodies_sent, ends_with = watches.pop(0)
+        frames = [frame(ADDED + body) for body in bodies_sent]
         chunks = [b"%x\r\n%b\r\n" % (len(frame), frame) for frame in frames]
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(chunks))
         if ends_with is None:
@@ -78,8 +78,8 @@ async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> N
 
 def test_work_shows_as_cpu_of_the_process_that_did_it() -> None:
     pids = {"me": os.getpid()}
-    before, begun = Cpu.of(pids), time.process_time()
-    while (worked := time.process_time() - begun) < 0.002:
+    before, start = Cpu.of(pids), time.process_time()
+    while (worked := time.process_time() - start) < 0.002:
         pass
     assert Cpu.of(pids).since(before).seconds["me"] >= worked
     assert peak_megabytes(os.getpid()) > 1
@@ -97,11 +97,11 @@ def test_the_cpu_of_another_process_counts_its_threads_that_have_ended() -> None
         cpu_seconds(process.pid)
 
 
-async def test_samples_are_taken_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_there_is_one_sample_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.cluster.bind_counter.INTERVAL_SECONDS", 0.01)
-    taken: list[tuple[float, int]] = []
+    samples: list[tuple[float, int]] = []
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await sample(lambda: 7, taken)
-    assert 2 <= len(taken) <= 20
-    assert {count for _, count in taken} == {7}
+            await sample(lambda: 7, samples)
+    assert 2 <= len(samples) <= 20
+    assert {count for _, count in samples} == {7}

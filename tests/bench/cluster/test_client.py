@@ -53,7 +53,7 @@ async def test_a_body_is_sent_with_its_length() -> None:
     assert sent.data.endswith(b"Content-Type: application/json\r\nContent-Length: 4\r\n\r\n{12}")
 
 
-async def test_a_server_that_hung_up_on_an_idle_connection_is_asked_on_another() -> None:
+async def test_after_a_closed_idle_connection_the_request_goes_over_another() -> None:
     async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}')
@@ -70,7 +70,7 @@ async def test_a_server_that_hung_up_on_an_idle_connection_is_asked_on_another()
         await there.close()
 
 
-async def test_a_refusal_is_raised_with_what_was_asked_and_answered() -> None:
+async def test_a_refusal_is_raised_with_request_and_answer() -> None:
     there, _ = connection(b"HTTP/1.1 409 Conflict\r\nContent-Length: 5\r\n\r\ntaken")
     with pytest.raises(RefusedError, match="POST /x: HTTP 409: taken") as raised:
         await there.post("/x", b"{}")

@@ -1,4 +1,4 @@
-"""Pauses of an event loop are seen, by whom they were made."""
+"""The pauses of an event loop are recorded, with their cause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def work(seconds: float) -> None:
 
 
 async def test_work_that_lets_nothing_else_happen_is_a_pause() -> None:
-    found = Pauses()
+    recorder = Pauses()
 
     async def scheduler() -> int:
         await asyncio.sleep(0.02)
@@ -31,13 +31,13 @@ async def test_work_that_lets_nothing_else_happen_is_a_pause() -> None:
         await asyncio.sleep(0.02)
         return 3
 
-    assert await with_heartbeat(scheduler, found)() == 3
-    longest, _ = found.longest()
+    assert await with_heartbeat(scheduler, recorder)() == 3
+    longest, _ = recorder.longest()
     assert longest >= LONG - pauses.HEARTBEAT_SECONDS
 
 
-async def test_being_kept_from_the_processor_by_others_is_none() -> None:
-    found = Pauses()
+async def test_waiting_for_the_processor_is_no_pause() -> None:
+    recorder = Pauses()
 
     async def scheduler() -> int:
         await asyncio.sleep(0.02)
@@ -45,28 +45,28 @@ async def test_being_kept_from_the_processor_by_others_is_none() -> None:
         await asyncio.sleep(0.02)
         return 0
 
-    await with_heartbeat(scheduler, found)()
-    assert found.loop == []
+    await with_heartbeat(scheduler, recorder)()
+    assert recorder.loop == []
 
 
 @pytest.fixture
-def heard() -> Iterator[Pauses]:
-    found = Pauses()
-    collections = Collections(found)
+def recorded() -> Iterator[Pauses]:
+    recorder = Pauses()
+    collections = Collections(recorder)
     gc.callbacks.append(collections.observe)
-    yield found
+    yield recorder
     gc.callbacks.remove(collections.observe)
 
 
-def test_what_the_collector_takes_is_written_down(heard: Pauses, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_collections_are_recorded(recorded: Pauses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pauses, "LEAST_SECONDS", 0.0)
     gc.collect()
-    assert heard.collector
-    assert heard.longest()[1] > 0
+    assert recorded.collector
+    assert recorded.longest()[1] > 0
 
 
-def test_the_longest_is_looked_for_in_the_time_that_is_asked_about() -> None:
-    found = Pauses(loop=[Pause(1, 0.3), Pause(2, 0.1)], collector=[Pause(1, 0.2)])
-    assert found.longest() == (0.3, 0.2)
-    assert found.longest(since=2) == (0.1, 0)
-    assert found.longest(until=2) == (0.3, 0.2)
+def test_the_longest_is_of_the_requested_time() -> None:
+    recorder = Pauses(loop=[Pause(1, 0.3), Pause(2, 0.1)], collector=[Pause(1, 0.2)])
+    assert recorder.longest() == (0.3, 0.2)
+    assert recorder.longest(since=2) == (0.1, 0)
+    assert recorder.longest(until=2) == (0.3, 0.2)

@@ -1,4 +1,4 @@
-"""Where pods may not be is seen."""
+"""Each kind of wrong placement is reported, and right ones are not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_rightly_placed(pods: list[Object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "said"),
+    ("pods", "words"),
     [
         pytest.param([pod("z")], "do not exist", id="a-node-that-is-not-there"),
         pytest.param([pod("a", cpu="2"), pod("a", cpu="2001m")], "node a has 4 cpu", id="overcommitted"),
@@ -76,22 +76,22 @@ def test_rightly_placed(pods: list[Object]) -> None:
         pytest.param([pod("a", **PINNED)], "asks for ['b'] and is on a", id="not-on-the-node-it-names"),
     ],
 )
-def test_wrongly_placed(pods: list[Object], said: str) -> None:
-    found = faults(NODES, pods)
-    assert found
-    assert all(said in fault for fault in found)
+def test_wrongly_placed(pods: list[Object], words: str) -> None:
+    wrong = faults(NODES, pods)
+    assert wrong
+    assert all(words in fault for fault in wrong)
 
 
 def test_too_many_pods_overcommit_a_node() -> None:
     assert faults([node("a", pods="1")], [pod("a"), pod("a")]) == ["node a has 1 pods and pods that ask for 2"]
 
 
-def test_of_many_faults_a_few_are_shown_and_the_rest_counted() -> None:
+def test_of_many_faults_a_few_are_listed_and_the_rest_counted() -> None:
     pods = [pod("a", **AVOIDS) for _ in range(9)]
     assert faults(NODES, pods)[-1] == "and 4 more like it"
 
 
-def test_a_selector_that_cannot_be_judged_is_said_and_not_passed_over() -> None:
+def test_a_selector_that_cannot_be_judged_is_an_error() -> None:
     term = {"labelSelector": {"matchExpressions": []}, "topologyKey": HOST}
     with pytest.raises(ValueError, match="cannot be judged"):
         faults(NODES, [pod("a", **required("podAntiAffinity", term))])

@@ -47,11 +47,11 @@ def cells(text: str, beginning: str) -> list[list[str]]:
     return [row for row in rows if row[: len(beginning.split())] == beginning.split()]
 
 
-def test_each_contender_goes_first_as_often_as_the_others() -> None:
-    chosen = [workload for workload in load() if "smoke" in workload.labels]
-    turns = list(order(chosen, list(CONTENDERS.values()), 3))
+def test_all_contenders_go_first_equally_often() -> None:
+    smoke = [workload for workload in load() if "smoke" in workload.labels]
+    turns = list(order(smoke, list(CONTENDERS.values()), 3))
     count = len(CONTENDERS)
-    assert len(turns) == 3 * len(chosen) * count
+    assert len(turns) == 3 * len(smoke) * count
     assert all(
         {turn[1].name for turn in turns[at : at + count]} == {turns[at][1].name} for at in range(0, len(turns), count)
     )
@@ -59,7 +59,7 @@ def test_each_contender_goes_first_as_often_as_the_others() -> None:
     assert set(first.values()) == {1}
 
 
-def test_a_run_that_fails_is_told_of_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_that_fails_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def some(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:
         if repetition == 1:
             raise ExceptionGroup("several", [TimeoutError("3 of 150 pods"), RuntimeError("it ended")])
@@ -74,7 +74,7 @@ def test_a_run_that_fails_is_told_of_and_the_others_go_on(monkeypatch: pytest.Mo
     assert [run["repetition"] for run in json.loads((tmp_path / "runs.json").read_text())["runs"]] == [2]
 
 
-def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> None:
+def test_the_file_has_the_figures_of_the_table(tmp_path: Path) -> None:
     runs = [
         run("kube-scheduler", 100, 1),
         run("berth", 200, 1),
@@ -83,17 +83,17 @@ def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> N
         run("berth", 300, 3),
     ]
     summary(runs).write(tmp_path / "bench.json")
-    written = json.loads((tmp_path / "bench.json").read_text())
-    assert (written["date"], written["kubernetes"], written["repetitions"]) == ("2026-01-02", "1.36", 3)
-    assert written["python"] == platform.python_version()
-    assert written["machine"]["count"] == os.cpu_count()
-    assert written["machine"]["processor"]
-    theirs, ours = sorted(written["results"], key=lambda result: result["runs"])
+    document = json.loads((tmp_path / "bench.json").read_text())
+    assert (document["date"], document["kubernetes"], document["repetitions"]) == ("2026-01-02", "1.36", 3)
+    assert document["python"] == platform.python_version()
+    assert document["machine"]["count"] == os.cpu_count()
+    assert document["machine"]["processor"]
+    theirs, ours = sorted(document["results"], key=lambda result: result["runs"])
     assert (theirs["contender"], ours["contender"]) == ("kube-scheduler", "berth")
     assert ours["rate"] == {"median": 200, "least": 200, "greatest": 300}
     assert theirs["wall_rate"] == {"median": 75, "least": 50, "greatest": 100}
     assert ours["cpu"]["etcd"] == {"median": 100, "least": 100, "greatest": 100}
-    assert written["ratios"] == [
+    assert document["ratios"] == [
         {
             "workload": "Some/100Nodes",
             "contender": "berth",
@@ -102,7 +102,7 @@ def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> N
             "rate": {"median": 3, "least": 2, "greatest": 4},
         }
     ]
-    assert [run["seconds"] for run in written["runs"]] == [run.seconds for run in runs]
+    assert [run["seconds"] for run in document["runs"]] == [run.seconds for run in runs]
 
 
 def test_without_a_run_nothing_is_summarize(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_row_has_the_median_and_the_extremes() -> None:
     assert row[2] == "200 (100–300)"
 
 
-def test_one_sample_is_not_taken_for_an_average() -> None:
+def test_one_sample_is_no_average() -> None:
     assert dataclasses.replace(run("berth", 100, samples=1), rates=[1.0]).rate == pytest.approx(100)
     assert dataclasses.replace(run("berth", 100), rates=[1.0, 2.0, 3.0]).rate == 2
 
@@ -132,7 +132,7 @@ def test_a_wrong_placement_is_reported_with_its_run() -> None:
     ]
 
 
-def test_only_what_is_between_the_marks_is_written_anew(tmp_path: Path) -> None:
+def test_only_the_text_between_the_marks_changes(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n")
     write_into(page, summary([run("berth", 123)]))
@@ -144,7 +144,7 @@ def test_only_what_is_between_the_marks_is_written_anew(tmp_path: Path) -> None:
     assert "2026-01-02: Kubernetes 1.36" in text
 
 
-def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
+def test_a_page_without_marks_does_not_change(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
     with pytest.raises(ValueError, match="put them where the tables belong"):

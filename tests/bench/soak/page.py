@@ -10,7 +10,7 @@ from bench.soak.metrics import Truth
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.metrics.exposition import Labels
 
-SEEN = ProcessState(
+STATE = ProcessState(
     cpu_seconds=2.0,
     resident_bytes=100e6,
     virtual_bytes=900e6,
@@ -31,24 +31,24 @@ TRUTH = Truth(
     answers={("POST", "201"): 10, ("POST", "409"): 1, ("DELETE", "200"): 2},
     refusals=1,
     asks={("n1", "cpu"): 0.5, ("n1", "memory"): 1024.0, ("", "cpu"): 2.0},
-    before=SEEN,
-    after=SEEN,
+    before=STATE,
+    after=STATE,
     leads=True,
 )
 """Of a leader that has bound four pods, two of them in its second profile, and was too late for one."""
 
 
 def page() -> str:
-    """What that leader says."""
+    """The page of that leader."""
     metrics = Metrics()
     for profile, number in (("a", 1), ("a", 1), ("b", 1), ("b", 2)):
-        _tried(metrics, profile, "Bind", "Success")
+        _count_attempt(metrics, profile, "Bind", "Success")
         metrics.observe_scheduled(profile, Attempt(began=10.0, number=number, waits_since=8.0), 10.2)
     for profile, status in (("a", "Success"), ("b", "Unschedulable"), ("b", "Unschedulable")):
-        _tried(metrics, profile, "PostFilter", status)
+        _count_attempt(metrics, profile, "PostFilter", status)
         metrics.observe_attempt("unschedulable", profile, 0.1)
         metrics.count_preemption_attempt()
-    _tried(metrics, "a", "Bind", "Error")  # the pod was gone
+    _count_attempt(metrics, "a", "Bind", "Error")  # the pod was gone
     metrics.observe_victims(2)
     metrics.observe_preemption("success", 0.3)
     for _ in range(3):
@@ -59,19 +59,19 @@ def page() -> str:
     for _ in range(8):
         metrics.pod_queued("active", "UnschedulablePodAdd")
         metrics.point("PreEnqueue", "Success", "a").observe(0.001)
-    _asked(metrics)
-    _shown(metrics)
+    _count_requests(metrics)
+    _set_gauges(metrics)
     return with_process(metrics.text())
 
 
-def _tried(metrics: Metrics, profile: str, last: str, status: str) -> None:
+def _count_attempt(metrics: Metrics, profile: str, last: str, status: str) -> None:
     metrics.observe_decision(0.01)
     for point in ("PreFilter", "Filter"):
         metrics.point(point, "Success", profile).observe(0.001)
     metrics.point(last, status, profile).observe(0.001)
 
 
-def _asked(metrics: Metrics) -> None:
+def _count_requests(metrics: Metrics) -> None:
     server = metrics.requests.for_host("server")
     for code, method, many in ((201, "POST", 10), (409, "POST", 1), (200, "DELETE", 2), (200, "GET", 3)):
         for _ in range(many):
@@ -79,8 +79,8 @@ def _asked(metrics: Metrics) -> None:
     server.count(200, "GET")  # a watch
 
 
-def _shown(metrics: Metrics) -> None:
-    shown: dict[str, dict[Labels, float]] = {
+def _set_gauges(metrics: Metrics) -> None:
+    gauges: dict[str, dict[Labels, float]] = {
         "scheduler_cache_size": {_of(type="nodes"): 3, _of(type="pods"): 5, _of(type="assumed_pods"): 0},
         "scheduler_pending_pods": {
             _of(queue=queue): many
@@ -97,7 +97,7 @@ def _shown(metrics: Metrics) -> None:
         "berth_document_not_followed": {_of(why="refused"): 0, _of(why="missing"): 0},
         "python_tasks": {(): 20},
     }
-    for name, samples in shown.items():
+    for name, samples in gauges.items():
         metrics.show(name, "It is shown.", samples.copy)
     metrics.show("berth_document_refusals_total", "They are counted.", {_of(source="file"): 1.0}.copy, "counter")
 
@@ -109,12 +109,12 @@ def _of(**labels: str) -> Labels:
 def with_process(text: str) -> str:
     """The page, of the process of ``SEEN`` instead of the one that runs the test."""
     numbers: dict[str, Any] = {
-        "process_cpu_seconds_total": SEEN.cpu_seconds,
-        "process_resident_memory_bytes": SEEN.resident_bytes,
-        "process_virtual_memory_bytes": SEEN.virtual_bytes,
-        "process_start_time_seconds": SEEN.started_at + 1,
-        "process_open_fds": SEEN.files,
-        "process_max_fds": SEEN.most_files,
+        "process_cpu_seconds_total": STATE.cpu_seconds,
+        "process_resident_memory_bytes": STATE.resident_bytes,
+        "process_virtual_memory_bytes": STATE.virtual_bytes,
+        "process_start_time_seconds": STATE.started_at + 1,
+        "process_open_fds": STATE.files,
+        "process_max_fds": STATE.most_files,
         "python_threads": 7,
     }
     for name, number in numbers.items():
@@ -124,7 +124,7 @@ def with_process(text: str) -> str:
 
 def changed(text: str, series: str, number: object) -> str:
     """The page with another number for one of its series. Raises ValueError when it has none of that name."""
-    found, many = re.subn(rf"^{re.escape(series)} \S+$", f"{series} {number}", text, flags=re.MULTILINE)
+    result, many = re.subn(rf"^{re.escape(series)} \S+$", f"{series} {number}", text, flags=re.MULTILINE)
     if many != 1:
         raise ValueError(f"{many} series are called {series} in:\n{text}")
-    return found
+    return result

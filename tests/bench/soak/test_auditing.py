@@ -50,13 +50,13 @@ def audited(directory: Path, *lines: str) -> Audit:
 
 
 def test_bindings_are_counted_by_who_sent_them(tmp_path: Path) -> None:
-    found = audited(tmp_path, led("a", 1), bound("a", 2, "1"), bound("a", 2, "2"), bound("a", 3, "2", code=409))
-    assert (found.bound, found.refused, found.wrong) == ({"a": 2}, {409: 1}, [])
+    audit = audited(tmp_path, led("a", 1), bound("a", 2, "1"), bound("a", 2, "2"), bound("a", 3, "2", code=409))
+    assert (audit.bound, audit.refused, audit.wrong) == ({"a": 2}, {409: 1}, [])
 
 
 def test_a_binding_that_the_server_gave_up_may_have_been_carried_out(tmp_path: Path) -> None:
-    found = audited(tmp_path, led("a", 1), bound("a", 2, "1", code=504), bound("b", 3, "2", code=409))
-    assert (found.bound, found.sent("a").unknown, found.sent("b").refused) == ({}, 1, 1)
+    audit = audited(tmp_path, led("a", 1), bound("a", 2, "1", code=504), bound("b", 3, "2", code=409))
+    assert (audit.bound, audit.sent("a").unknown, audit.sent("b").refused) == ({}, 1, 1)
 
 
 def test_requests_that_change_something_are_counted_by_who_sent_them(tmp_path: Path) -> None:
@@ -83,17 +83,17 @@ def test_what_was_sent_before_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_pod_that_is_bound_again_is_wrong(tmp_path: Path) -> None:
-    found = audited(tmp_path, led("a", 1), bound("a", 2, "1"), bound("a", 3, "1"))
-    assert found.wrong == ["pod pod-1 was bound again by a"]
+    audit = audited(tmp_path, led("a", 1), bound("a", 2, "1"), bound("a", 3, "1"))
+    assert audit.wrong == ["pod pod-1 was bound again by a"]
 
 
 def test_a_binding_without_a_uid_is_wrong(tmp_path: Path) -> None:
     assert audited(tmp_path, bound("a", 2, "")).wrong == ["pod pod- was bound by a without its uid"]
 
 
-def test_a_binding_after_another_has_begun_to_lead_is_wrong(tmp_path: Path) -> None:
-    found = audited(tmp_path, led("a", 1), led("b", 10), bound("a", 12, "1"))
-    assert found.wrong == ["pod pod-1 was bound by a 2.00 s after b led"]
+def test_a_binding_after_another_leads_is_wrong(tmp_path: Path) -> None:
+    audit = audited(tmp_path, led("a", 1), led("b", 10), bound("a", 12, "1"))
+    assert audit.wrong == ["pod pod-1 was bound by a 2.00 s after b led"]
 
 
 def test_a_binding_sent_before_another_led_may_be_answered_later(tmp_path: Path) -> None:
@@ -112,10 +112,10 @@ def test_who_led_is_read_from_the_writes_to_the_lease(tmp_path: Path, lines: lis
     assert [handover.leader for handover in audited(tmp_path, *lines).handovers] == leaders
 
 
-def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+def test_an_incomplete_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     whole = bound("a", 2, "1")
-    found = audited(tmp_path, whole, whole[:30])
-    assert found.bound == {"a": 1}
+    audit = audited(tmp_path, whole, whole[:30])
+    assert audit.bound == {"a": 1}
     (tmp_path / "audit.log").write_text(whole + bound("a", 2, "2"))
-    found.read()
-    assert found.bound == {"a": 2}
+    audit.read()
+    assert audit.bound == {"a": 2}

@@ -14,14 +14,14 @@ from bench.soak.leak_check import JUDGED_SECONDS, WARM_UP_SECONDS, Life, Rest, o
 
 def life(megabytes_a_minute: float, minutes: float, noise: float = 0.0) -> Life:
     """A process that was told to grow so much, after the growth that every process begins with."""
-    made = Life("a-1", 1, 0.0, 0.0)
+    life = Life("a-1", 1, 0.0, 0.0)
     for second in range(0, round(minutes * 60) + 1, 2):
         early, wave = min(second, WARM_UP_SECONDS) * 0.5, noise * math.sin(second)
-        made.memory.append((second, 100 + early + megabytes_a_minute * second / 60 + wave))
-    return made
+        life.memory.append((second, 100 + early + megabytes_a_minute * second / 60 + wave))
+    return life
 
 
-def test_a_process_that_leaks_is_told() -> None:
+def test_a_process_that_leaks_is_reported() -> None:
     assert list(life(3, 10).faults()) == ["a-1 grew by 18 MB in 6 minutes"]
 
 
@@ -37,26 +37,26 @@ def test_a_process_that_does_not_leak_is_in_order(healthy: Life) -> None:
     assert list(healthy.faults()) == []
 
 
-def test_what_a_process_does_before_it_leads_is_not_held_against_it() -> None:
+def test_growth_before_a_process_leads_does_not_count() -> None:
     promoted = life(3, 10)
     promoted.settled = 8 * 60.0
     assert list(promoted.faults()) == []
 
 
 @pytest.mark.parametrize("what", ["files", "sockets", "threads", "tasks", "series"])
-def test_what_stays_open_is_told(what: str) -> None:
+def test_growing_numbers_are_reported(what: str) -> None:
     leaky, many = life(0, 10), {"files": 9, "sockets": 30, "threads": 5, "tasks": 20, "series": 400}
     leaky.rests = [Rest(at=300, **many), Rest(at=400, **{**many, what: many[what] + 150})]
     assert list(leaky.faults()) == [f"a-1 had {many[what]} {what} and has {many[what] + 150}"]
 
 
-def test_connections_that_are_kept_for_later_are_no_leak() -> None:
+def test_pooled_connections_are_no_leak() -> None:
     busy, many = life(0, 10), {"files": 9, "threads": 5, "tasks": 20, "series": 400}
     busy.rests = [Rest(at=300, sockets=30, **many), Rest(at=400, sockets=130, **many)]
     assert list(busy.faults()) == []
 
 
-def test_sockets_are_told_from_files(tmp_path: Path) -> None:
+def test_sockets_and_files_are_counted_separately(tmp_path: Path) -> None:
     files, sockets = open_files(os.getpid())
     with socket.socket(), (tmp_path / "file").open("w"):
         assert open_files(os.getpid()) == (files + 1, sockets + 1)

@@ -17,13 +17,13 @@ from tests.bench.soak.page import TRUTH, changed, page
 STANDBY = dataclasses.replace(TRUTH, leads=False, bound_by_it=0, refused=0, evicted=0)
 
 
-def told(text: str, **truth: Any) -> list[str]:
-    """What is doubted of a page when the truth is another in these points."""
+def doubts_of(text: str, **truth: Any) -> list[str]:
+    """The doubts about a page when the truth differs in these points."""
     return doubts(Scrape(text), dataclasses.replace(TRUTH, **truth))
 
 
 def test_metrics_that_say_what_others_show_are_believed() -> None:
-    assert told(page()) == []
+    assert doubts_of(page()) == []
     assert doubts(Scrape(page()), TRUTH, Scrape(page())) == []
 
 
@@ -32,14 +32,14 @@ async def test_every_family_that_a_scheduler_has_is_judged_and_no_other() -> Non
     parts: Any = SimpleNamespace(cache=None, queue=None, binder=None, election=SimpleNamespace(name="lease"))
     add_scheduler_gauges(metrics, parts, Target.parse("1.36"))
     add_document_gauges(metrics, cast("Any", None), "file")
-    assert {each.name for each in metrics._all()} == set(FAMILIES)
+    assert {family.name for family in metrics._all()} == set(FAMILIES)
 
 
-def test_a_family_that_nobody_judges_is_told() -> None:
-    assert told(page() + '# TYPE new histogram\nnew_bucket{le="+Inf"} 0\nnew_sum 0\nnew_count 0\n') == [
+def test_a_family_without_a_rule_is_reported() -> None:
+    assert doubts_of(page() + '# TYPE new histogram\nnew_bucket{le="+Inf"} 0\nnew_sum 0\nnew_count 0\n') == [
         "nobody judges new"
     ]
-    assert told(page() + "untyped 1\n") == ["nobody judges untyped"]
+    assert doubts_of(page() + "untyped 1\n") == ["nobody judges untyped"]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_a_family_that_nobody_judges_is_told() -> None:
         ),
     ],
 )
-def test_metrics_that_say_otherwise_are_told(change: dict[str, Any], words: str) -> None:
-    assert words in told(page(), **change)
+def test_metrics_that_differ_are_reported(change: dict[str, Any], words: str) -> None:
+    assert words in doubts_of(page(), **change)
 
 
 @pytest.mark.parametrize(
@@ -192,44 +192,44 @@ def test_metrics_that_say_otherwise_are_told(change: dict[str, Any], words: str)
         ),
     ],
 )
-def test_a_number_that_cannot_be_is_told(series: str, number: float, words: str) -> None:
-    assert words in told(changed(page(), series, number))
+def test_an_impossible_number_is_reported(series: str, number: float, words: str) -> None:
+    assert words in doubts_of(changed(page(), series, number))
 
 
 def test_every_bound_pod_is_to_be_counted_wherever_pods_are() -> None:
-    assert len([doubt for doubt in told(page(), bound_by_it=5) if doubt.endswith(" is 4, and should be 5")]) == 4
+    assert len([doubt for doubt in doubts_of(page(), bound_by_it=5) if doubt.endswith(" is 4, and should be 5")]) == 4
 
 
 def test_a_binding_of_which_nobody_knows_may_be_counted_or_not() -> None:
-    assert told(page(), bound_by_it=3, bound_perhaps=1) == []
-    assert len(told(page(), bound_by_it=2, bound_perhaps=1)) == 4
+    assert doubts_of(page(), bound_by_it=3, bound_perhaps=1) == []
+    assert len(doubts_of(page(), bound_by_it=2, bound_perhaps=1)) == 4
 
 
-def test_a_pod_that_asks_for_a_permit_in_vain_is_told() -> None:
+def test_a_wait_for_a_permit_is_reported() -> None:
     series = 'scheduler_permit_wait_duration_seconds_{}{{result="Success"{}}} 0.5\n'
     text = "# TYPE scheduler_permit_wait_duration_seconds histogram\n" + "".join(
         series.format(part, more).replace("0.5", number)
         for part, more, number in (("bucket", ',le="+Inf"', "1"), ("sum", "", "0.5"), ("count", "", "1"))
     )
-    assert told(page() + text) == ["permit_wait_duration_seconds_count is 1, and should be 0"]
+    assert doubts_of(page() + text) == ["permit_wait_duration_seconds_count is 1, and should be 0"]
 
 
-def test_an_answer_that_came_too_late_was_given_nevertheless() -> None:
+def test_a_late_answer_counts_as_an_answer() -> None:
     text = changed(page(), 'rest_client_requests_total{code="409",method="POST",host="server"}', 0).replace(
         'code="409"', 'code="<error>"'
     )
     late = changed(text, 'rest_client_requests_total{code="<error>",method="POST",host="server"}', 1)
-    assert [doubt for doubt in told(late) if "requests_total" in doubt] == []
-    assert [doubt for doubt in told(text) if "requests_total" in doubt] == [
+    assert [doubt for doubt in doubts_of(late) if "requests_total" in doubt] == []
+    assert [doubt for doubt in doubts_of(text) if "requests_total" in doubt] == [
         "rest_client_requests_total of POST 409 is 0, and should be 1"
     ]
 
 
 @pytest.mark.parametrize(("queue", "doubted"), [("active", 1), ("backoff", 0)])
-def test_only_of_the_leader_nothing_may_be_left_to_take(queue: str, doubted: int) -> None:
+def test_only_the_leader_must_have_an_empty_active_queue(queue: str, doubted: int) -> None:
     text = changed(page(), 'scheduler_pending_pods{queue="backoff"}', 0)
     moved = changed(text, f'scheduler_pending_pods{{queue="{queue}"}}', 1)
-    assert len(told(moved)) == doubted
+    assert len(doubts_of(moved)) == doubted
     assert not any("active" in doubt for doubt in doubts(Scrape(moved), STANDBY))
 
 
@@ -256,5 +256,5 @@ def test_what_pods_ask_for_is_what_the_api_server_has() -> None:
         ("# TYPE", "more 1\n# TYPE", "more is on /metrics/resources, and nobody judges it"),
     ],
 )
-def test_what_pods_do_not_ask_for_is_told(before: str, now: str, words: str) -> None:
+def test_requests_that_no_pod_has_are_reported(before: str, now: str, words: str) -> None:
     assert list(doubts_about_resources(Scrape(RESOURCES.replace(before, now)), TRUTH)) == [words]

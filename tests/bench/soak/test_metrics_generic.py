@@ -1,4 +1,4 @@
-"""What no metric may say is told of whatever metric says it."""
+"""Impossible values are reported of every metric."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ h_seconds_count{of="x"} 4
 
 
 @pytest.mark.parametrize("number", ["NaN", "-1", "+Inf"])
-def test_a_number_that_is_none_or_below_zero_is_told(number: str) -> None:
-    said = f"{float(number):g}"
-    assert list(impossible_values(Scrape(f'g{{a="b"}} {number}\n'))) == [f'g{{a="b"}} is {said}']
+def test_a_number_that_is_none_or_below_zero_is_reported(number: str) -> None:
+    text = f"{float(number):g}"
+    assert list(impossible_values(Scrape(f'g{{a="b"}} {number}\n'))) == [f'g{{a="b"}} is {text}']
 
 
 @pytest.mark.parametrize("value", ["soak-plain-17", "kwok-3", "0b3f2a10-8f1c-4d7e-9c55-6b1f3f0b2a11"])
-def test_labels_that_name_pods_or_nodes_are_told(value: str) -> None:
+def test_labels_that_name_pods_or_nodes_are_reported(value: str) -> None:
     assert list(impossible_values(Scrape(f'some_total{{of="{value}"}} 1\n'))) == [
         "some_total has a label that names pods or nodes"
     ]
@@ -50,7 +50,7 @@ def test_a_histogram_whose_parts_go_together_is_believed() -> None:
         pytest.param('"+Inf"', '"9"', "lacks its sum, its count or a bucket without bound", id="bounded"),
     ],
 )
-def test_a_histogram_whose_parts_do_not_go_together_is_told(before: str, now: str, words: str) -> None:
+def test_a_contradictory_histogram_is_reported(before: str, now: str, words: str) -> None:
     assert list(bad_histograms(Scrape(SPREAD.replace(before, now)), TRUTH)) == [f'h_seconds{{of="x"}} {words}']
 
 

@@ -1,4 +1,4 @@
-"""What a soak does when."""
+"""The order of changes and kills in a soak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scheduler does not answer at the end of a round is wrong."""
+"""A scheduler that does not answer at the end of a round is reported."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bench.soak.plan import Plan
 def pair(tmp_path: Path) -> Pair:
     """Two schedulers that nobody has started."""
     cluster = cast("Any", SimpleNamespace(directory=tmp_path, token="t"))
-    made = Pair(Plan(), cluster, Audit(tmp_path))
-    for candidate in made.both:
+    result = Pair(Plan(), cluster, Audit(tmp_path))
+    for candidate in result.both:
         candidate.lives.append(Life(f"{candidate.name}-1", 0, 0.0, 0.0))
-    return made
+    return result
 
 
-async def test_a_scheduler_that_cannot_be_asked_is_not_believed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scheduler_that_does_not_answer_is_wrong(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calm, "AGREE_SECONDS", 0.1)
     judging = calm.Calm(Plan(), Ledger(), pair._audit, pair)
     await judging.judge()

@@ -26,16 +26,16 @@ SMOKE = Plan(nodes=100, minutes=0.5, round_seconds=15, lease_seconds=12, per_sec
 def test_under_churn_and_kills_every_pod_is_bound_once_and_every_number_is_true() -> None:
     with soak_cluster(SMOKE) as (cluster, audit):
         soak = asyncio.run(run_soak(SMOKE, cluster, audit))
-    told = "\n".join(table(soak))
-    assert verdict(soak) == [], told
+    report = "\n".join(table(soak))
+    assert verdict(soak) == [], report
     assert [one.ended.split(" was ")[1] for one in soak.rounds] == ["killed", "told to end"]
     assert all(one.missed_seconds is not None for one in soak.rounds)
-    assert all(soak.audit.bound[name] > 0 for name in SCHEDULERS), told
+    assert all(soak.audit.bound[name] > 0 for name in SCHEDULERS), report
     assert sum(soak.audit.bound.values()) >= 400
     assert {"nodes removed", "pods deleted"} <= set(soak.done)
 
 
-def test_a_soak_that_is_interrupted_says_what_it_found_and_leaves_nothing_behind() -> None:
+def test_an_interrupted_soak_reports_its_faults_and_removes_its_files() -> None:
     command = [sys.executable, "-m", "bench.soak", "--nodes", "5", "--lease-seconds", "6"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout

@@ -17,16 +17,16 @@ from tests.support.eventually import eventually
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kubectl")
 
 
-def test_what_is_missing_is_known_without_building(go: FakeGo) -> None:
+def test_missing_binaries_are_listed_without_building(go: FakeGo) -> None:
     assert missing(*CONTROL_PLANE) == CONTROL_PLANE
     assert build_seconds(*CONTROL_PLANE) > 60
     assert go.calls("build") == []
 
 
 def test_all_that_is_missing_of_a_product_is_one_build(go: FakeGo) -> None:
-    found = binaries(*CONTROL_PLANE)
-    assert sorted(found) == sorted(CONTROL_PLANE)
-    assert all(path.name == name and os.access(path, os.X_OK) for name, path in found.items())
+    paths = binaries(*CONTROL_PLANE)
+    assert sorted(paths) == sorted(CONTROL_PLANE)
+    assert all(path.name == name and os.access(path, os.X_OK) for name, path in paths.items())
     packages = [[word for word in call["argv"] if "/" in word][-2:] for call in go.calls("build")]
     assert packages[1][-1] == "go.etcd.io/etcd/server/v3"
     assert packages[0] == ["k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kubectl"]
@@ -40,7 +40,7 @@ def test_what_was_built_is_not_built_again(go: FakeGo) -> None:
     assert build_seconds("kubectl", "kube-scheduler") == 0
 
 
-def test_versions_of_kubernetes_are_kept_apart_and_etcd_is_shared(go: FakeGo) -> None:
+def test_versions_of_kubernetes_are_separate_and_etcd_is_shared(go: FakeGo) -> None:
     old, new = (binaries("kubectl", "etcd", kubernetes=version) for version in ("1.35", "1.36"))
     assert old["kubectl"] != new["kubectl"]
     assert old["etcd"] == new["etcd"]
@@ -87,34 +87,34 @@ def test_go_works_in_the_cache_and_leaves_only_the_downloads_there(go: FakeGo, h
     assert [path.name for path in (home / "cache" / "go").iterdir()] == []
 
 
-def test_a_damaged_binary_is_said_and_built_again(go: FakeGo) -> None:
+def test_a_damaged_binary_is_reported_and_built_again(go: FakeGo) -> None:
     path = binaries("kubectl")["kubectl"]
     path.write_text("nonsense")
-    said: list[str] = []
-    binaries("kubectl", progress=lambda what, _: said.append(what))
-    assert said[0] == f"{path} is damaged and will be built again"
+    messages: list[str] = []
+    binaries("kubectl", progress=lambda what, _: messages.append(what))
+    assert messages[0] == f"{path} is damaged and will be built again"
     assert path.read_text() == "built by go 1.26.8"
 
 
-def test_a_given_binary_is_used_as_it_is(go: FakeGo, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _program(home / "given" / "etcd", "exit 0")
-    monkeypatch.setenv("DEVCLUSTER_BIN", str(given.parent))
-    assert binaries("etcd") == {"etcd": given}
+def test_the_users_own_binary_is_used_as_it_is(go: FakeGo, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = _program(home / "given" / "etcd", "exit 0")
+    monkeypatch.setenv("DEVCLUSTER_BIN", str(own.parent))
+    assert binaries("etcd") == {"etcd": own}
     assert go.calls("build") == []
 
 
-def test_a_given_kubernetes_binary_answers_only_for_its_own_version(
+def test_a_users_kubernetes_binary_serves_only_its_own_version(
     go: FakeGo, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = _program(home / "given" / "kube-scheduler", "echo Kubernetes v1.35.9")
-    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(given.parent))
-    assert binaries("kube-scheduler", kubernetes="1.35") == {"kube-scheduler": given}
+    own = _program(home / "given" / "kube-scheduler", "echo Kubernetes v1.35.9")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(own.parent))
+    assert binaries("kube-scheduler", kubernetes="1.35") == {"kube-scheduler": own}
     assert missing("kube-scheduler", kubernetes="1.36") == ("kube-scheduler",)
 
 
-def test_a_given_binary_that_does_not_run_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _program(home / "given" / "kubectl", "exit 3")
-    monkeypatch.setenv("DEVCLUSTER_BIN", str(given.parent))
+def test_a_users_binary_that_does_not_run_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = _program(home / "given" / "kubectl", "exit 3")
+    monkeypatch.setenv("DEVCLUSTER_BIN", str(own.parent))
     with pytest.raises(DevclusterError, match="given by DEVCLUSTER_BIN, does not run: replace it or unset"):
         binaries("kubectl")
 
@@ -131,17 +131,17 @@ def test_two_processes_do_not_build_the_same(go: FakeGo) -> None:
     assert sum("Waiting for another build" in output for output in outputs) == 1
 
 
-def test_the_lock_is_held_by_a_go_that_outlives_its_builder(go: FakeGo) -> None:
+def test_a_go_that_outlives_its_builder_holds_the_lock(go: FakeGo) -> None:
     go.plan(seconds=2)
     builder = subprocess.Popen([sys.executable, "-c", "from devcluster import binaries; binaries('kubectl')"])
     eventually(lambda: go.calls("list"), 10, every=0.05)
     builder.kill()
     builder.wait()
     go.plan(seconds=0)
-    begun, said = time.monotonic(), list[str]()
-    binaries("kubectl", progress=lambda what, _: said.append(what))
-    assert said[0].startswith("Waiting for another build")
-    assert time.monotonic() - begun > 0.5
+    start, messages = time.monotonic(), list[str]()
+    binaries("kubectl", progress=lambda what, _: messages.append(what))
+    assert messages[0].startswith("Waiting for another build")
+    assert time.monotonic() - start > 0.5
 
 
 PROXY = 'k8s.io/api@v0.36.4: Get "https://user:secret@proxy.example/k8s.io/api": dial tcp: connection refused'
@@ -181,7 +181,7 @@ def test_trouble_with_go_is_a_sentence_that_says_what_to_do(
     assert "secret" not in str(raised.value)
 
 
-def test_what_failed_can_be_tried_again(go: FakeGo) -> None:
+def test_a_failed_build_can_be_repeated(go: FakeGo) -> None:
     go.plan(failures={"list": PROXY})
     with pytest.raises(MissingBinariesError):
         binaries("kubectl")
@@ -189,7 +189,7 @@ def test_what_failed_can_be_tried_again(go: FakeGo) -> None:
     assert binaries("kubectl")
 
 
-def test_a_cache_that_cannot_be_written_is_said(go: FakeGo, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_without_write_access_is_reported(go: FakeGo, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "file").write_text("")
     monkeypatch.setenv("DEVCLUSTER_CACHE", str(home / "file"))
     with pytest.raises(
@@ -198,11 +198,11 @@ def test_a_cache_that_cannot_be_written_is_said(go: FakeGo, home: Path, monkeypa
         binaries("kubectl")
 
 
-def test_time_left_covers_what_comes_after_too(go: FakeGo) -> None:
-    said: list[tuple[str, float | None]] = []
-    binaries("etcd", "kwok", progress=lambda what, left: said.append((what, left)))
-    left = {what.split()[0] + what.split()[-2]: seconds for what, seconds in said if seconds is not None}
-    assert left["Buildingetcd"] > left["Buildingkwok"] > 0
+def test_remaining_time_includes_the_later_builds(go: FakeGo) -> None:
+    messages: list[tuple[str, float | None]] = []
+    binaries("etcd", "kwok", progress=lambda what, remaining: messages.append((what, remaining)))
+    remaining = {what.split()[0] + what.split()[-2]: seconds for what, seconds in messages if seconds is not None}
+    assert remaining["Buildingetcd"] > remaining["Buildingkwok"] > 0
 
 
 def _program(path: Path, script: str) -> Path:

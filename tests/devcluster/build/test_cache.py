@@ -18,20 +18,20 @@ def shelf(tmp_path: Path) -> Shelf:
     return shelf
 
 
-def test_what_was_put_is_found(shelf: Shelf) -> None:
-    found = shelf.find("kubectl")
-    assert found is not None
-    assert found.read_text() == "a program"
+def test_a_binary_is_where_it_was_put(shelf: Shelf) -> None:
+    path = shelf.find("kubectl")
+    assert path is not None
+    assert path.read_text() == "a program"
     assert not shelf.is_damaged("kubectl")
 
 
-def test_what_was_not_put_is_neither_found_nor_damaged(shelf: Shelf) -> None:
+def test_an_absent_binary_is_not_damaged(shelf: Shelf) -> None:
     (shelf.directory / "etcd").write_text("from somewhere else")
     assert shelf.find("etcd") is None
     assert not shelf.is_damaged("etcd")
 
 
-def test_a_touched_binary_is_checked_and_still_found(shelf: Shelf) -> None:
+def test_a_touched_binary_is_checked_and_still_there(shelf: Shelf) -> None:
     os.utime(shelf.directory / "kubectl", (1, 1))
     assert shelf.find("kubectl") is not None
     assert shelf.find("kubectl") is not None
@@ -66,7 +66,7 @@ def test_putting_again_heals(shelf: Shelf, tmp_path: Path) -> None:
     assert shelf.find("kubectl") is not None
 
 
-def test_an_unreadable_manifest_is_said_with_what_to_do(shelf: Shelf) -> None:
+def test_an_unreadable_manifest_is_reported_with_what_to_do(shelf: Shelf) -> None:
     (shelf.directory / "manifest.json").write_text("{")
     with pytest.raises(DevclusterError, match=r"shelf is damaged .*remove this directory and try again"):
         shelf.find("kubectl")

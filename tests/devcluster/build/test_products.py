@@ -1,4 +1,4 @@
-"""What can be built, and that the pinned modules and the data about them agree."""
+"""The binaries that can be built: the pinned modules and the data about them agree."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from devcluster.build.products import CPU_SECONDS, KUBERNETES, OTHERS, PUBLISHED
 
 
 @pytest.mark.parametrize("version", ["1.36", "1.36.4", "v1.36.4"])
-def test_a_version_may_be_given_as_people_write_it(version: str) -> None:
+def test_a_version_may_have_a_v_and_a_patch(version: str) -> None:
     assert resolve(version) == "1.36"
 
 
@@ -18,7 +18,7 @@ def test_a_version_that_is_not_pinned_is_refused_with_those_that_are(version: st
         resolve(version)
 
 
-def test_an_unknown_binary_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_binary_is_refused_with_the_possible_ones() -> None:
     with pytest.raises(DevclusterError, match="no binary 'kube-dns': choose from kube-apiserver"):
         product_of("kube-dns", "1.36")
 

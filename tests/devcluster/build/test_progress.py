@@ -1,4 +1,4 @@
-"""How a long step is shown to a person, and in a log."""
+"""Progress of a long step, on a terminal and in a log."""
 
 import io
 
@@ -22,15 +22,15 @@ class Terminal(io.StringIO):
         (430, "about 7 min left"),
     ],
 )
-def test_time_left_is_no_more_exact_than_an_estimate(seconds: float, text: str) -> None:
+def test_remaining_time_is_no_more_exact_than_an_estimate(seconds: float, text: str) -> None:
     assert remaining(seconds) == text
 
 
 def test_a_terminal_shows_one_line_per_step_and_rewrites_it() -> None:
     terminal = Terminal()
     show = progress_on(terminal)
-    for left in (200.0, 100.0):
-        show("Building kubectl", left)
+    for remaining_seconds in (200.0, 100.0):
+        show("Building kubectl", remaining_seconds)
     show("Building etcd", 50.0)
     show("Done", None)
     lines = [line.split("\r\x1b[K")[-1] for line in terminal.getvalue().split("\n")]

@@ -1,4 +1,4 @@
-"""Which Go is used, and where it comes from when there is none."""
+"""The choice of Go, and its installation when there is none."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from tests.devcluster.fake_go import FakeGo
 
 
 @pytest.mark.parametrize(
-    ("version", "needed", "taken"),
+    ("version", "needed", "is_used"),
     [
         ("1.26.0", "1.26.0", True),
         ("1.27rc1", "1.26.0", True),
@@ -25,13 +25,15 @@ from tests.devcluster.fake_go import FakeGo
         ("", "1.26.0", False),
     ],
 )
-def test_go_on_path_is_taken_when_it_is_new_enough(go: FakeGo, version: str, needed: str, taken: bool) -> None:
+def test_go_on_path_is_used_when_it_is_new_enough(go: FakeGo, version: str, needed: str, is_used: bool) -> None:
     go.plan(version=version)
-    expected = Toolchain(version, go.directory / "go") if taken else Toolchain(PACKAGED, None, packaged=True)
+    expected = Toolchain(version, go.directory / "go") if is_used else Toolchain(PACKAGED, None, packaged=True)
     assert toolchain.choose(needed) == expected
 
 
-def test_without_go_the_packaged_one_is_chosen_before_it_is_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_go_the_packaged_one_is_used_even_before_its_installation(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(home))
     assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, None, packaged=True)
 
@@ -51,7 +53,7 @@ def test_the_packaged_go_is_installed_once(home: Path, monkeypatch: pytest.Monke
     assert toolchain.install(toolchain.choose("1.26.0")) == go
 
 
-def test_a_go_that_cannot_be_installed_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_go_that_cannot_be_installed_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
     monkeypatch.setattr(sys, "executable", "/bin/false")  # a Python that has no venv
     with pytest.raises(

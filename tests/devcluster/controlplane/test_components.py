@@ -20,7 +20,7 @@ def site(spec: Spec) -> Site:
     return Site(spec, Path("/d"), {name: Path("/bin") / name for name in BINARIES}, credentials, Ports(1, 2, 3))
 
 
-def test_the_process_node_understands_what_it_is_told() -> None:
+def test_the_process_node_understands_its_configuration() -> None:
     images: dict[str, Any] = {
         "berth:dev": ["/v/bin/python", "-m"],
         "other:*": {"entrypoint": ("/bin/sh",), "path": "/tools"},
@@ -32,7 +32,7 @@ def test_the_process_node_understands_what_it_is_told() -> None:
     assert config.directory == Path("/d/node")
 
 
-def test_kwok_is_given_stages_that_exist() -> None:
+def test_the_stages_of_kwok_exist() -> None:
     stages = [arg.partition("=")[2] for arg in components.kwok(site(Spec())) if arg.startswith("--config=")]
     assert [Path(stage).name for stage in stages] == ["kwok.yaml", "node.yaml", "pod.yaml"]
 
@@ -63,7 +63,7 @@ def test_admission_counts_on_a_controller_manager_only_where_there_is_one() -> N
     assert not [flag for flag in components.apiserver(site(Spec())) if "disable-admission" in flag]
 
 
-def test_only_what_a_cluster_is_made_of_is_built_for_it() -> None:
+def test_only_the_binaries_of_a_cluster_are_built_for_it() -> None:
     assert Spec(scheduler=False, controller_manager=False).binaries == ("etcd", "kube-apiserver", "kubectl")
     assert set(Spec(fake_nodes=1).binaries) == {*BINARIES, "kubectl"}
     assert Spec(kind=True).binaries == ("kind", "kubectl")

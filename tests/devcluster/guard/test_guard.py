@@ -141,7 +141,7 @@ def test_a_component_is_stopped_and_started_again_as_it_was(guard: Guard) -> Non
     eventually(lambda: log.read_text() == "hello\nhello\n", 2, every=0.02)
 
 
-def test_a_component_that_ends_by_itself_is_known_to_have_stopped_and_no_zombie(guard: Guard) -> None:
+def test_a_component_that_ends_by_itself_is_listed_as_stopped_and_is_no_zombie(guard: Guard) -> None:
     process = guard.start("short", ["/bin/sleep", "0.1"])
     eventually(lambda: guard.stopped() == ["short"], 2, every=0.02)
     eventually(lambda: not Path(f"/proc/{process.pid}").exists(), 2, every=0.02)
@@ -197,7 +197,7 @@ def test_last_commands_run_even_when_the_guard_was_killed(guard: Guard, tmp_path
     assert (tmp_path / "out").read_text() == "done\n"
 
 
-def test_a_guard_that_is_gone_is_said(directory: Path) -> None:
+def test_a_guard_that_has_ended_is_reported(directory: Path) -> None:
     with pytest.raises(DevclusterError, match=r"the guard of the cluster in .* does not answer"):
         Guard(directory).stop("etcd")
 

@@ -1,4 +1,4 @@
-"""How clusters end: with who made them, in whatever way that ends, or by ``down``; and nothing is left."""
+"""Clusters end with their maker, in whatever way that ends, or by ``down``; no process or file remains."""
 
 import json
 import signal
@@ -56,17 +56,17 @@ def state(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def users_of(directory: Path) -> list[Process]:
     """Every process that has to do with a cluster: it names its directory, or works there."""
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (process := Process.of(int(entry.name))):
             try:
-                seen = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-                seen += str((entry / "cwd").readlink()).encode()
+                content = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                content += str((entry / "cwd").readlink()).encode()
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue
-            if str(directory).encode() in seen:
-                found.append(process)
-    return found
+            if str(directory).encode() in content:
+                processes.append(process)
+    return processes
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -94,7 +94,7 @@ def test_nothing_outlives_a_guard_that_is_killed(parent: tuple[subprocess.Popen[
     assert not directory.exists()
 
 
-def test_up_is_found_listed_and_usable_until_down(state: Path) -> None:
+def test_a_cluster_is_listed_and_usable_from_up_until_down(state: Path) -> None:
     cluster = up(SMALL)
     assert find("default") == cluster
     (listed,) = status()
@@ -112,7 +112,7 @@ def test_up_is_found_listed_and_usable_until_down(state: Path) -> None:
     assert status() == []
 
 
-def test_a_cluster_that_lost_its_guard_is_said_and_replaced(state: Path) -> None:
+def test_a_cluster_that_lost_its_guard_is_reported_and_replaced(state: Path) -> None:
     cluster = up(SMALL)
     entry = json.loads((cluster.directory / "guard.json").read_text())
     guard = Process(entry["pid"], entry["started"])
@@ -131,13 +131,13 @@ def test_of_two_that_take_a_name_at_once_one_gets_it(state: Path) -> None:
         "import devcluster; devcluster.up(devcluster.Spec(node='none', scheduler=False, controller_manager=False))"
     )
     rivals = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [rival.communicate()[1] for rival in rivals]
+    errors = [rival.communicate()[1] for rival in rivals]
     assert sorted(rival.returncode for rival in rivals) == [0, 1]
-    assert sum("there is already a cluster default" in words for words in said) == 1
+    assert sum("there is already a cluster default" in words for words in errors) == 1
     find("default").kubectl("get", "namespaces")
 
 
-def test_a_place_that_cannot_hold_clusters_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_hold_clusters_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     (home / "file").write_text("")
     monkeypatch.setenv("DEVCLUSTER_STATE", str(home / "file"))
@@ -152,7 +152,7 @@ def test_an_up_that_fails_leaves_nothing(state: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nobody", "default"])
-def test_a_cluster_that_does_not_exist_is_said(state: Path, name: str) -> None:
+def test_a_cluster_that_does_not_exist_is_reported(state: Path, name: str) -> None:
     with pytest.raises(DevclusterError, match=f"there is no cluster {name}: make one with 'devcluster up'"):
         down(name)
 

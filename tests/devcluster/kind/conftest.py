@@ -1,3 +1,5 @@
+"""Checks of Docker are made anew for each test."""
+
 from collections.abc import Iterator
 
 import pytest
@@ -7,7 +9,7 @@ from devcluster.kind import prerequisites
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    """What one test found out about Docker is not true in the next."""
+    """Forget the state of Docker: it differs in the next test."""
     prerequisites._can_have.cache_clear()
     yield
     prerequisites._can_have.cache_clear()

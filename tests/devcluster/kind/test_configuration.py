@@ -1,4 +1,4 @@
-"""What kind is told."""
+"""The configuration for kind."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,8 @@ from devcluster.kind.private_daemon import Daemon
 
 
 def patches(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found = [json.loads(patch) for patch in document["kubeadmConfigPatches"]]
-    return {patch.pop("kind"): patch for patch in found}
+    patches = [json.loads(patch) for patch in document["kubeadmConfigPatches"]]
+    return {patch.pop("kind"): patch for patch in patches}
 
 
 @pytest.fixture

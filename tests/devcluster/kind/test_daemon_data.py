@@ -1,4 +1,4 @@
-"""What clusters begin with: found by what it was made of, and refused before the disk is full."""
+"""Seeds: named by their sources, and refused before the disk is full."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ def binaries(home: Path) -> dict[str, Path]:
     return {name: home / name for name in images.BINARIES}
 
 
-def test_without_room_nothing_is_begun(binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_nothing_starts(binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)
     with pytest.raises(DevclusterError, match="make room, or set DEVCLUSTER_CACHE"):
         seed.make("1.36", binaries, silent)
     assert not list(seed.place().glob("*/*"))
 
 
-def test_a_seed_is_found_again_until_what_it_was_made_of_changes(
+def test_a_seed_is_reused_until_one_of_its_sources_changes(
     binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)  # so that none can be made

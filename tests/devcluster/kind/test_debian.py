@@ -19,7 +19,7 @@ def mmdebstrap(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("PATH", str(directory), prepend=":")
 
 
-def test_what_was_made_is_in_the_cache_under_its_recipe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_is_in_the_cache_under_its_recipe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mmdebstrap(home, 'echo "$@" > "$target"', monkeypatch)
     debian.make(debian.PROXY)
     assert "--include=nftables,iptables,conntrack,kmod,ca-certificates" in debian.PROXY.path.read_text()

@@ -57,8 +57,8 @@ RESTRICTED = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with running(Spec(kind=True)) as made:
-        yield made
+    with running(Spec(kind=True)) as new_cluster:
+        yield new_cluster
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def logs(cluster: Cluster, pod: str) -> list[str]:
     return cluster.kubectl("logs", "-n", "strict", pod).stdout.splitlines()
 
 
-def test_the_node_is_ready_and_of_the_version_that_was_asked_for(cluster: Cluster) -> None:
+def test_the_node_is_ready_and_of_the_requested_version(cluster: Cluster) -> None:
     [node] = json.loads(cluster.kubectl("get", "nodes", "-o", "json").stdout)["items"]
     ready = [c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready"]
     assert ready == ["True"]
@@ -122,7 +122,7 @@ def test_a_pod_of_an_image_built_here_runs_and_its_logs_can_be_read(cluster: Clu
     eventually(lambda: "user system:serviceaccount:strict:default" in logs(cluster, pod), 60)
 
 
-def test_a_changed_config_map_is_seen_within_two_seconds(cluster: Cluster, pod: str) -> None:
+def test_a_changed_config_map_arrives_within_two_seconds(cluster: Cluster, pod: str) -> None:
     eventually(lambda: "word first" in logs(cluster, pod), 60)
     cluster.kubectl("patch", "-n", "strict", "configmap/told", "-p", '{"data": {"word": "second"}}')
     eventually(lambda: "word second" in logs(cluster, pod), 2.5, every=0.1)
@@ -135,7 +135,7 @@ def before(cluster: Cluster) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What a cluster could leave on this machine, except processes."""
+    """The possible remains of a cluster on this machine, except processes."""
     return {
         "links": sorted(os.listdir("/sys/class/net")),
         "network namespaces": subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout,
@@ -203,9 +203,9 @@ def test_up_makes_a_cluster_of_several_nodes_that_down_removes_without_a_trace(
     before: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEVCLUSTER_STATE", str(tmp_path))
-    made = up(Spec(kind=True, nodes=2, name="pair"))
+    new_cluster = up(Spec(kind=True, nodes=2, name="pair"))
     try:
-        processes = below(made.pids()["docker"])
+        processes = below(new_cluster.pids()["docker"])
         assert [one.name for one in status()] == ["pair"]
         ready = find("pair").kubectl("wait", "--for=condition=Ready", "node", "--all").stdout
         assert ready.count("condition met") == 2

@@ -1,4 +1,4 @@
-"""What the OCI runtime takes out of a container's description before runc, and the kernel, see it."""
+"""The OCI runtime removes from a container's description what the kernel would refuse."""
 
 import json
 import resource
@@ -29,7 +29,7 @@ def test_the_bounding_set_is_read_by_the_kernels_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "allowed", "kept"),
+    ("requested", "allowed", "stays"),
     [
         pytest.param(1024, 20000, True, id="below-our-own"),
         pytest.param(20000, 20000, True, id="as-our-own"),
@@ -38,21 +38,21 @@ def test_the_bounding_set_is_read_by_the_kernels_numbers() -> None:
         pytest.param(UNLIMITED, resource.RLIM_INFINITY, True, id="unlimited-as-our-own"),
     ],
 )
-def test_limits_above_our_own_are_dropped(asked: int, allowed: int, kept: bool) -> None:
-    limit = {"type": "RLIMIT_NOFILE", "soft": 10, "hard": asked}
+def test_limits_above_our_own_are_dropped(requested: int, allowed: int, stays: bool) -> None:
+    limit = {"type": "RLIMIT_NOFILE", "soft": 10, "hard": requested}
     described = process(rlimits=[limit])
     clip(described, set(), {"RLIMIT_NOFILE": allowed}, 0)
-    assert described["rlimits"] == ([limit] if kept else [])
+    assert described["rlimits"] == ([limit] if stays else [])
 
 
-@pytest.mark.parametrize(("asked", "given"), [(-999, 1), (500, 500)])
-def test_oom_score_is_never_below_our_own(asked: int, given: int) -> None:
-    described = process(oomScoreAdj=asked)
+@pytest.mark.parametrize(("requested", "expected"), [(-999, 1), (500, 500)])
+def test_oom_score_is_never_below_our_own(requested: int, expected: int) -> None:
+    described = process(oomScoreAdj=requested)
     clip(described, set(), {}, 1)
-    assert described["oomScoreAdj"] == given
+    assert described["oomScoreAdj"] == expected
 
 
-def test_a_description_that_asks_for_nothing_is_left_alone() -> None:
+def test_a_description_without_requests_does_not_change() -> None:
     described = process()
     clip(described, set(), {}, 1)
     assert described == process(rlimits=[])
@@ -76,5 +76,5 @@ def test_a_bundles_configuration_is_rewritten_in_place(tmp_path: Path) -> None:
         (["create", "id"], None),
     ],
 )
-def test_options_are_found_in_either_spelling(arguments: list[str], value: str | None) -> None:
+def test_options_are_read_in_either_spelling(arguments: list[str], value: str | None) -> None:
     assert option(arguments, ("--bundle", "-b")) == value

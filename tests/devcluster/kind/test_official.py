@@ -54,7 +54,7 @@ def binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]
     return {"kind": play(programs / "kind", kind), "kubectl": play(programs / "kubectl", KUBECTL)}
 
 
-def test_the_cluster_is_made_of_the_official_image_and_deleted_when_its_guard_ends(
+def test_the_cluster_has_the_official_image_and_is_deleted_when_its_guard_ends(
     binaries: dict[str, Path], tmp_path: Path
 ) -> None:
     directory = tmp_path / "cluster"
@@ -67,6 +67,6 @@ def test_the_cluster_is_made_of_the_official_image_and_deleted_when_its_guard_en
     finally:
         guard.end()
     assert json.loads((tmp_path / "configuration").read_text())["name"] == "devcluster-one"
-    made, deleted = (tmp_path / "calls").read_text().splitlines()
-    assert made.startswith("create cluster --config - --image kindest/node:v1.36.4@sha256:")
-    assert deleted == "delete cluster --name devcluster-one"
+    create_call, delete_call = (tmp_path / "calls").read_text().splitlines()
+    assert create_call.startswith("create cluster --config - --image kindest/node:v1.36.4@sha256:")
+    assert delete_call == "delete cluster --name devcluster-one"

@@ -1,4 +1,4 @@
-"""Whether kind can be used: the answer, and the sentence when it cannot."""
+"""The check that kind can be used, and the sentence when it cannot."""
 
 import json
 import os

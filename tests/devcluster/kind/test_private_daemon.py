@@ -25,7 +25,7 @@ def test_a_name_that_is_in_use_is_refused_and_nothing_of_it_is_touched(home: Pat
     assert not runtime_directory(NAME).exists()
 
 
-def test_what_a_killed_daemon_left_is_swept_away(home: Path) -> None:
+def test_the_remains_of_a_killed_daemon_are_swept_away(home: Path) -> None:
     (homes() / NAME / "data").mkdir(parents=True)
     runtime_directory(NAME).mkdir()
     sweep()

@@ -14,11 +14,11 @@ from devcluster.system.processes import Process
 from tests.support.eventually import eventually
 
 
-def test_output_is_returned_and_input_is_given() -> None:
+def test_output_is_returned_and_input_is_passed() -> None:
     assert run(["cat"], "echoing", text="hello") == "hello"
 
 
-def test_a_failure_says_what_was_attempted_and_what_the_program_said() -> None:
+def test_a_failure_names_the_attempt_and_has_the_programs_output() -> None:
     with pytest.raises(DevclusterError, match="making tea failed: no water"):
         run(["sh", "-c", "echo no water >&2; exit 3"], "making tea")
 

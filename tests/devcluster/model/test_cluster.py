@@ -25,15 +25,15 @@ RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 @pytest.fixture(scope="module")
 def full() -> Iterator[Cluster]:
     """Everything but the process node, and three fake nodes."""
-    with running(Spec(node="none", fake_nodes=3)) as made:
-        yield made
+    with running(Spec(node="none", fake_nodes=3)) as new_cluster:
+        yield new_cluster
 
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Cluster]:
     """etcd and the API server, beside the other one."""
-    with running(Spec(node="none", scheduler=False, controller_manager=False)) as made:
-        yield made
+    with running(Spec(node="none", scheduler=False, controller_manager=False)) as new_cluster:
+        yield new_cluster
 
 
 def get(cluster: Cluster, *what: str) -> Any:
@@ -53,7 +53,7 @@ def phase(cluster: Cluster, name: str) -> str:
     return str(get(cluster, "pod", name)["status"]["phase"])
 
 
-def test_two_clusters_side_by_side_do_not_know_each_other(full: Cluster, bare: Cluster) -> None:
+def test_two_clusters_side_by_side_are_independent(full: Cluster, bare: Cluster) -> None:
     full.kubectl("create", "namespace", "only-here")
     assert full.server != bare.server
     assert bare.kubectl("get", "namespace", "only-here", check=False).returncode == 1
@@ -63,7 +63,7 @@ def test_two_clusters_side_by_side_do_not_know_each_other(full: Cluster, bare: C
     assert "Unauthorized" in other.stderr or "must be logged in" in other.stderr
 
 
-def test_the_version_is_the_one_asked_for_and_kubectl_says_so(full: Cluster) -> None:
+def test_the_version_is_the_requested_one_and_kubectl_says_so(full: Cluster) -> None:
     versions = json.loads(full.kubectl("version", "-o", "json").stdout)
     assert versions["clientVersion"]["gitVersion"] == versions["serverVersion"]["gitVersion"] == full.version
     assert full.version == "v1.36.4"
@@ -170,26 +170,26 @@ def test_a_component_that_is_stopped_comes_back_where_it_was(bare: Cluster) -> N
     bare.kubectl("get", "configmap", "kept")
 
 
-def test_a_taken_port_is_tried_again_with_another(tmp_path: Path, bare: Cluster) -> None:
-    taken = int(bare.server.rpartition(":")[2])
-    asked: list[int] = []
+def test_after_a_port_in_use_comes_another(tmp_path: Path, bare: Cluster) -> None:
+    used_port = int(bare.server.rpartition(":")[2])
+    counts: list[int] = []
 
     def ports(count: int) -> list[int]:
-        asked.append(count)
+        counts.append(count)
         fresh = free_ports(count)
-        return {1: [taken, *fresh[1:]], 2: [*fresh[:-1], taken]}.get(len(asked), fresh)
+        return {1: [used_port, *fresh[1:]], 2: [*fresh[:-1], used_port]}.get(len(counts), fresh)
 
     spec = Spec(name="stubborn", node="none", scheduler=False, controller_manager=False)
     guard = Guard.begin(tmp_path)
     try:
         cluster = start(spec, guard, binaries(*spec.binaries), ports=ports)
-        assert len(asked) == 3
+        assert len(counts) == 3
         assert cluster.kubectl("get", "--raw", "/readyz").stdout == "ok"
     finally:
         guard.end()
 
 
-def test_a_component_that_will_not_start_is_said_in_its_own_words(
+def test_a_component_that_does_not_start_is_reported_in_its_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where temporary clusters live

@@ -16,7 +16,7 @@ broken: set[str] = set()
 
 
 def user() -> object:
-    """What the API server says about the credential in KUBECONFIG."""
+    """The user of the credential in KUBECONFIG, as the API server reports it."""
     config = json.loads(Path(os.environ["KUBECONFIG"]).read_text())
     cluster, credential = config["clusters"][0]["cluster"], config["users"][0]["user"]
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

@@ -53,10 +53,10 @@ def test_a_killed_agent_leaves_no_process_and_the_next_one_starts_its_pods_anew(
         assert len(list((node.directory / "pods").iterdir())) == 3, "nothing is left of the forgotten pod"
         for name in ("again", "once", "finished"):
             world.delete(name, gracePeriodSeconds=1)
-            world.until_gone(name)
+            world.wait_until_removed(name)
 
 
-def test_an_agent_told_to_stop_ends_its_pods_quickly(world: World, tmp_path: Path) -> None:
+def test_an_agent_that_gets_sigterm_ends_its_pods_quickly(world: World, tmp_path: Path) -> None:
     with another_node(world, "stopped", tmp_path) as node:
         world.create_pod("stopped", FAMILY, node=node)
         world.until("stopped", is_ready)
@@ -88,7 +88,7 @@ def test_pods_outlive_an_absent_api_server(world: World, tmp_path: Path) -> None
         pod = world.until("patient", lambda pod: container(pod)["restartCount"] == 1 and is_ready(pod), timeout=30)
         assert container(pod)["lastState"]["terminated"]["signal"] == 9
         world.delete("patient")
-        world.until_gone("patient")
+        world.wait_until_removed("patient")
         assert "Traceback" not in node.log.read_text()
 
 
@@ -100,7 +100,7 @@ def test_two_agents_do_not_share_a_directory(world: World, tmp_path: Path) -> No
     assert second.stderr.endswith("another agent uses this directory; end it, or give each node its own\n")
 
 
-def test_a_node_is_kept_ready_and_its_lease_renewed(world: World, node: Node) -> None:
+def test_a_node_stays_ready_and_its_lease_is_renewed(world: World, node: Node) -> None:
     lease = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node.name}"
     renewed = world.get(lease)["spec"]["renewTime"]
     condition = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}

@@ -48,12 +48,12 @@ def test_a_mistake_is_named(change: dict[str, Any], sentence: str) -> None:
     ("reference", "expected"),
     [("demo/web", "exact"), ("demo/api", "longer"), ("other", "any"), ("devcluster/pause", "sleep")],
 )
-def test_the_closest_image_is_found(reference: str, expected: str) -> None:
+def test_the_closest_image_wins(reference: str, expected: str) -> None:
     names = {"demo/web": "exact", "demo/*": "longer", "*": "any"}
-    found = find_image({name: Image(entrypoint=(value,)) for name, value in names.items()}, reference)
-    assert found is not None
-    assert found.entrypoint[0] == expected
+    image = find_image({name: Image(entrypoint=(value,)) for name, value in names.items()}, reference)
+    assert image is not None
+    assert image.entrypoint[0] == expected
 
 
-def test_an_unmapped_image_is_not_found() -> None:
+def test_an_unmapped_image_is_none() -> None:
     assert find_image({"demo/*": Image()}, "demo") is None

@@ -1,4 +1,4 @@
-"""What a container is started with: its command line and its environment."""
+"""The command line and the environment of a container."""
 
 import base64
 from pathlib import Path
@@ -123,9 +123,9 @@ def test_expands(text: str, expected: str) -> None:
 
 def test_the_environment_is_clean_and_its_paths_are_those_of_this_machine(tmp_path: Path) -> None:
     mounts = Mounts({"/etc/web": Path("/real/config")})
-    found = environment({"CONFIG": "/etc/web/a.yaml", "LANG": "de"}, mounts, Image(path="/venv/bin"), tmp_path)
-    assert found.pop("PATH").startswith("/venv/bin:/usr/local/sbin:")
-    assert found == {
+    result = environment({"CONFIG": "/etc/web/a.yaml", "LANG": "de"}, mounts, Image(path="/venv/bin"), tmp_path)
+    assert result.pop("PATH").startswith("/venv/bin:/usr/local/sbin:")
+    assert result == {
         "CONFIG": "/real/config/a.yaml",
         "HOME": str(tmp_path),
         "LANG": "de",

@@ -39,15 +39,15 @@ def test_a_mount_of_a_part_of_a_volume_leads_to_that_part() -> None:
             {"name": "data", "mountPath": "/two", "subPathExpr": "$(POD)"},
         ]
     }
-    found = mounts(container, Path("/pod/volumes"), {"POD": "web-0"})
-    assert found.relocate("/one /two") == "/pod/volumes/data/a/b /pod/volumes/data/web-0"
+    result = mounts(container, Path("/pod/volumes"), {"POD": "web-0"})
+    assert result.relocate("/one /two") == "/pod/volumes/data/a/b /pod/volumes/data/web-0"
 
 
 def test_a_directory_is_covered_by_the_mount_it_is_in() -> None:
-    found = Mounts({"/data": Path("/real")})
-    assert found.covers("/data")
-    assert found.covers("/data/x")
-    assert not found.covers("/database")
+    result = Mounts({"/data": Path("/real")})
+    assert result.covers("/data")
+    assert result.covers("/data/x")
+    assert not result.covers("/database")
 
 
 def test_volumes_are_announced_by_name() -> None:

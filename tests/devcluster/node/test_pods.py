@@ -41,8 +41,8 @@ def test_a_program_gets_its_files_its_environment_and_nothing_of_ours(world: Wor
     world.create("ConfigMap", "files", data={"config.yaml": "level: 2"})
     mount = {"name": "config", "mountPath": "/etc/berth"}
     variables = [POD_IP, {"name": "FILE", "value": "/etc/berth/config.yaml"}, {"name": "ALSO", "value": "$(FILE)"}]
-    told = {**PROGRAM, "args": ["--config=$(FILE)"], "env": variables, "volumeMounts": [mount]}
-    world.create_pod("files", told, node=node, volumes=[{"name": "config", "configMap": {"name": "files"}}])
+    program = {**PROGRAM, "args": ["--config=$(FILE)"], "env": variables, "volumeMounts": [mount]}
+    world.create_pod("files", program, node=node, volumes=[{"name": "config", "configMap": {"name": "files"}}])
     pod = world.until("files", is_answering)
     environment = ask(pod, "/environment")
     assert environment["FILE"] == environment["ALSO"] == f"{environment['DEVCLUSTER_MOUNT_CONFIG']}/config.yaml"
@@ -120,14 +120,14 @@ def test_a_container_that_fails_its_liveness_probe_is_restarted(world: World, no
 
 
 def test_a_startup_probe_holds_the_others_back(world: World, node: Node) -> None:
-    told = {
+    program = {
         **PROGRAM,
         "env": [POD_IP, {"name": "FLAG", "value": "/flags/started"}],
         "startupProbe": {"exec": {"command": ["test", "-e", "$(FLAG)"]}, "periodSeconds": 1},
         "readinessProbe": probe("startup"),
         "volumeMounts": [{"name": "flags", "mountPath": "/flags"}],
     }
-    world.create_pod("startup", told, node=node, volumes=[{"name": "flags", "emptyDir": {}}])
+    world.create_pod("startup", program, node=node, volumes=[{"name": "flags", "emptyDir": {}}])
     pod = world.until("startup", is_answering)
     assert (container(pod)["started"], container(pod)["ready"]) == (False, False)
     Path(ask(pod, "/environment")["FLAG"]).touch()
@@ -178,12 +178,12 @@ def test_a_pod_ends_as_its_restart_policy_says(
     policy: str, script: str, phase: str, code: int, world: World, node: Node
 ) -> None:
     name = f"ends-{policy.lower()}-{code}"
-    told = {
+    program = {
         "args": [script],
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-    world.create_pod(name, told, node=node, restartPolicy=policy, volumes=[{"name": "data", "emptyDir": {}}])
+    world.create_pod(name, program, node=node, restartPolicy=policy, volumes=[{"name": "data", "emptyDir": {}}])
     pod = world.until(name, lambda pod: pod["status"]["phase"] == phase)
     ended = container(pod)["state"]["terminated"]
     assert ended["exitCode"] == code
@@ -226,9 +226,9 @@ def test_init_containers_run_one_after_the_other_before_the_rest(world: World, n
         {"name": name, "image": "shell", "args": [f"sleep 0.3; echo {name} >> /data/steps"], **mount}
         for name in ("first", "second")
     ]
-    told = {"args": ["cp /data/steps /data/result"], **mount}
+    program = {"args": ["cp /data/steps /data/result"], **mount}
     volumes = [{"name": "data", "emptyDir": {}}]
-    world.create_pod("steps", told, node=node, initContainers=steps, restartPolicy="Never", volumes=volumes)
+    world.create_pod("steps", program, node=node, initContainers=steps, restartPolicy="Never", volumes=volumes)
     pod = world.until("steps", lambda pod: pod["status"]["phase"] == "Succeeded")
     result = node.directory / "pods" / pod["metadata"]["uid"] / "volumes" / "data" / "result"
     assert result.read_text() == "first\nsecond\n"
@@ -237,11 +237,11 @@ def test_init_containers_run_one_after_the_other_before_the_rest(world: World, n
     world.delete("steps")
 
 
-def test_a_pod_waits_for_what_it_is_made_from(world: World, node: Node) -> None:
+def test_a_pod_waits_for_its_objects(world: World, node: Node) -> None:
     volumes = [{"name": "config", "configMap": {"name": "later"}}]
     variable = {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "word", "key": "it"}}}
-    told = {"args": ['test "$WORD" = sesame'], "env": [variable]}
-    world.create_pod("waiting", told, node=node, restartPolicy="Never", volumes=volumes)
+    program = {"args": ['test "$WORD" = sesame'], "env": [variable]}
+    world.create_pod("waiting", program, node=node, restartPolicy="Never", volumes=volumes)
     eventually(lambda: ("Warning", "FailedMount", 'ConfigMap "later" does not exist') in world.events("waiting"), 10)
     world.create("ConfigMap", "later", data={"a": "1"})
     pod = world.until("waiting", lambda pod: is_waiting(pod, "CreateContainerConfigError"))
@@ -252,7 +252,7 @@ def test_a_pod_waits_for_what_it_is_made_from(world: World, node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "spec", "reason", "sentence"),
+    ("name", "program", "spec", "reason", "sentence"),
     [
         ("pulled", {"image": "nginx:1"}, {}, "ErrImageNeverPull", "nginx:1 stands for no local command"),
         (
@@ -272,17 +272,17 @@ def test_a_pod_waits_for_what_it_is_made_from(world: World, node: Node) -> None:
     ],
 )
 def test_what_it_cannot_do_is_refused_with_an_event(
-    name: str, told: Object, spec: Object, reason: str, sentence: str, world: World, node: Node
+    name: str, program: Object, spec: Object, reason: str, sentence: str, world: World, node: Node
 ) -> None:
-    world.create_pod(name, told, node=node, **spec)
+    world.create_pod(name, program, node=node, **spec)
     pod = world.until(name, lambda pod: is_waiting(pod, reason))
     assert pod["status"]["phase"] == "Pending"
     eventually(lambda: [kind for kind, why, text in world.events(name) if why == reason and sentence in text], 5)
     world.delete(name)
-    world.until_gone(name)
+    world.wait_until_removed(name)
 
 
-def test_a_refused_pod_runs_once_its_image_is_one_that_is_known(world: World, node: Node) -> None:
+def test_a_refused_pod_runs_once_its_image_is_a_mapped_one(world: World, node: Node) -> None:
     world.create_pod("corrected", {"image": "shel", "args": ["sleep 600"]}, node=node)
     world.until("corrected", lambda pod: is_waiting(pod, "ErrImageNeverPull"))
     world.patch(pod_path("corrected"), {"spec": {"containers": [{"name": "c0", "image": "shell"}]}})
@@ -293,14 +293,14 @@ def test_a_refused_pod_runs_once_its_image_is_one_that_is_known(world: World, no
 def test_a_deleted_pod_may_put_its_things_in_order(world: World, node: Node) -> None:
     tidy_up = "echo asked >> /data/steps; sleep 0.5; echo done >> /data/steps; exit 0"
     script = f"trap '{tidy_up}' TERM; touch ready; while :; do sleep 0.1; done"
-    told = {
+    program = {
         "args": [script],
         "readinessProbe": WHEN_IT_SAYS_SO,
         "lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> /data/steps"]}}},
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
     volumes = [{"name": "data", "emptyDir": {}}]
-    world.create_pod("tidy", told, node=node, volumes=volumes)
+    world.create_pod("tidy", program, node=node, volumes=volumes)
     pod = world.until("tidy", is_ready)
     world.patch(pod_path("tidy"), {"metadata": {"finalizers": ["example.com/look"]}})
     steps = node.directory / "pods" / pod["metadata"]["uid"] / "volumes" / "data" / "steps"
@@ -309,16 +309,16 @@ def test_a_deleted_pod_may_put_its_things_in_order(world: World, node: Node) -> 
     assert steps.read_text() == "hook\nasked\ndone\n"
     assert container(pod)["state"]["terminated"]["exitCode"] == 0
     world.patch(pod_path("tidy"), {"metadata": {"finalizers": None}})
-    world.until_gone("tidy")
+    world.wait_until_removed("tidy")
 
 
 def test_a_deleted_pod_that_does_not_end_is_killed_after_its_grace_period(world: World, node: Node) -> None:
-    told = {"args": ["trap '' TERM; touch ready; sleep 60 & sleep 60"], "readinessProbe": WHEN_IT_SAYS_SO}
-    world.create_pod("stubborn", told, node=node, terminationGracePeriodSeconds=2)
+    program = {"args": ["trap '' TERM; touch ready; sleep 60 & sleep 60"], "readinessProbe": WHEN_IT_SAYS_SO}
+    world.create_pod("stubborn", program, node=node, terminationGracePeriodSeconds=2)
     pod = world.until("stubborn", is_ready)
     began = time.monotonic()
     world.delete("stubborn")
-    world.until_gone("stubborn")
+    world.wait_until_removed("stubborn")
     assert 1.5 < time.monotonic() - began < 15
     directory = node.directory / "pods" / pod["metadata"]["uid"]
     eventually(lambda: not directory.exists(), timeout=5)
@@ -340,5 +340,5 @@ def test_a_pause_is_one_small_process(world: World, node: Node) -> None:
     eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", timeout=5)
     began = time.monotonic()
     world.delete("pause")
-    world.until_gone("pause")
+    world.wait_until_removed("pause")
     assert time.monotonic() - began < 15

@@ -25,8 +25,8 @@ from tests.devcluster.node.scripted import served
 )
 def test_a_verdict_needs_enough_equal_results_in_a_row(results: str, verdicts: list[bool | str]) -> None:
     streak = Streak(success_threshold=2, failure_threshold=3)
-    found = [streak.verdict(succeeded=result == "+") for result in results]
-    assert found == [None if isinstance(verdict, str) else verdict for verdict in verdicts]
+    actual = [streak.verdict(succeeded=result == "+") for result in results]
+    assert actual == [None if isinstance(verdict, str) else verdict for verdict in verdicts]
 
 
 async def no_command(command: list[str]) -> int:
@@ -64,13 +64,13 @@ async def target() -> AsyncIterator[Target]:
     ],
 )
 def test_an_action_says_what_was_wrong(action: dict[str, Any], failure: str) -> None:
-    async def found() -> str:
+    async def run_action() -> str:
         async with target() as container:
             return await act(action, container)
 
-    said = asyncio.run(found())
-    assert failure in said
-    assert bool(failure) == bool(said)
+    result = asyncio.run(run_action())
+    assert failure in result
+    assert bool(failure) == bool(result)
 
 
 def test_a_probe_that_gets_no_answer_in_time_has_failed() -> None:

@@ -22,14 +22,14 @@ def program(*argv: str, forks: bool = True, **environment: str) -> Program:
 
 def marked(mark: str) -> list[int]:
     """The processes whose command line has ``mark`` in it."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (entry / "cmdline").read_text():
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended while we looked
-    return found
+    return pids
 
 
 def command(pid: int) -> list[str]:

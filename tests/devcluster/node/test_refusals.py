@@ -1,4 +1,4 @@
-"""What the process node refuses, and that it says which field asks for it."""
+"""The refusals of the process node, each with its field."""
 
 from typing import Any
 
@@ -86,5 +86,5 @@ def test_refuses(container: Object, spec: Object, sentence: str) -> None:
     assert message.startswith(sentence)
 
 
-def test_all_reasons_are_given_at_once() -> None:
+def test_all_reasons_come_at_once() -> None:
     assert len(refused({"image": "nginx", "workingDir": "/srv"}, hostNetwork=True, hostIPC=True)) == 4

@@ -73,18 +73,18 @@ def a_pod(conditions: list[Object] | None = None, **spec: Any) -> Object:
     }
 
 
-def conditions(wanted: Object) -> dict[str, Object]:
-    return {condition["type"]: condition for condition in wanted["conditions"]}
+def conditions(desired: Object) -> dict[str, Object]:
+    return {condition["type"]: condition for condition in desired["conditions"]}
 
 
 def test_a_running_ready_pod_says_so() -> None:
-    wanted = desired_status(a_pod(), pod(RUNNING), NOW)
-    assert {kind: condition["status"] for kind, condition in conditions(wanted).items()} == dict.fromkeys(
+    desired = desired_status(a_pod(), pod(RUNNING), NOW)
+    assert {kind: condition["status"] for kind, condition in conditions(desired).items()} == dict.fromkeys(
         ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "PodScheduled"), "True"
     )
-    assert wanted["phase"] == "Running"
-    assert wanted["observedGeneration"] == 2
-    assert wanted["podIPs"] == [{"ip": "127.1.2.3"}]
+    assert desired["phase"] == "Running"
+    assert desired["observedGeneration"] == 2
+    assert desired["podIPs"] == [{"ip": "127.1.2.3"}]
 
 
 def test_an_unready_container_is_named() -> None:
@@ -94,39 +94,39 @@ def test_an_unready_container_is_named() -> None:
 
 
 def test_a_finished_pod_is_not_ready_because_it_is_complete() -> None:
-    wanted = desired_status(a_pod(restartPolicy="Never"), pod(DONE), NOW)
-    assert conditions(wanted)["Ready"]["reason"] == "PodCompleted"
+    desired = desired_status(a_pod(restartPolicy="Never"), pod(DONE), NOW)
+    assert conditions(desired)["Ready"]["reason"] == "PodCompleted"
 
 
 @pytest.mark.parametrize("gate_holds", [True, False])
 def test_a_readiness_gate_keeps_the_pod_unready_until_it_holds(gate_holds: bool) -> None:
     gate = {"type": "example.com/Open", "status": str(gate_holds)}
-    asked = a_pod([gate], readinessGates=[{"conditionType": "example.com/Open"}])
-    found = conditions(desired_status(asked, pod(RUNNING), NOW))
-    assert found["ContainersReady"]["status"] == "True"
-    assert found["Ready"]["status"] == str(gate_holds)
-    assert gate_holds or "example.com/Open" in found["Ready"]["message"]
+    object_ = a_pod([gate], readinessGates=[{"conditionType": "example.com/Open"}])
+    current = conditions(desired_status(object_, pod(RUNNING), NOW))
+    assert current["ContainersReady"]["status"] == "True"
+    assert current["Ready"]["status"] == str(gate_holds)
+    assert gate_holds or "example.com/Open" in current["Ready"]["message"]
 
 
 def test_a_condition_that_stays_keeps_its_moment() -> None:
     before = [{"type": "Ready", "status": "True", "lastTransitionTime": EARLIER}]
-    found = conditions(desired_status(a_pod(before), pod(RUNNING), NOW))
-    assert found["Ready"]["lastTransitionTime"] == EARLIER
-    assert found["ContainersReady"]["lastTransitionTime"] == NOW
+    current = conditions(desired_status(a_pod(before), pod(RUNNING), NOW))
+    assert current["Ready"]["lastTransitionTime"] == EARLIER
+    assert current["ContainersReady"]["lastTransitionTime"] == NOW
 
 
-def as_stored(asked: Object, wanted: Object) -> Object:
+def as_stored(object_: Object, desired: Object) -> Object:
     """``asked`` as the API server keeps it after the patch: without nulls and empty values."""
     clean = [
-        {key: value for key, value in condition.items() if value is not None} for condition in wanted["conditions"]
+        {key: value for key, value in condition.items() if value is not None} for condition in desired["conditions"]
     ]
-    status = {key: value for key, value in wanted.items() if value} | {"conditions": clean, "qosClass": "Burstable"}
-    return {**asked, "status": status}
+    status = {key: value for key, value in desired.items() if value} | {"conditions": clean, "qosClass": "Burstable"}
+    return {**object_, "status": status}
 
 
-def test_nothing_is_written_when_the_object_says_it_already() -> None:
-    wanted = desired_status(a_pod(), pod(RUNNING), NOW)
-    stored = as_stored(a_pod(), wanted)
+def test_an_equal_status_needs_no_patch() -> None:
+    desired = desired_status(a_pod(), pod(RUNNING), NOW)
+    stored = as_stored(a_pod(), desired)
     assert status_patch(stored, desired_status(stored, pod(RUNNING), "2026-11-18T11:00:00Z")) is None
 
 

@@ -36,14 +36,14 @@ def merged(patch: Object) -> Object:
     }
 
 
-def written(statuses: list[int], token: Path) -> tuple[list[Object], StatusWriter]:
+def write_once(statuses: list[int], token: Path) -> tuple[list[Object], StatusWriter]:
     """The patches sent by one ``write`` to a server that answers with ``statuses``, and the writer afterwards."""
-    left, patches = list(statuses), []
+    remaining, patches = list(statuses), []
 
     async def answer(request: web.Request) -> web.StreamResponse:
         assert (request.method, request.path) == ("PATCH", "/api/v1/namespaces/shop/pods/web/status")
         patches.append(await request.json())
-        status = left.pop(0)
+        status = remaining.pop(0)
         return web.json_response(merged(patches[-1]) if status == 200 else {"message": "no"}, status=status)
 
     async def write() -> StatusWriter:
@@ -71,21 +71,21 @@ def token(tmp_path: Path) -> Path:
         pytest.param([422], 1, id="another-pod-of-that-name"),
     ],
 )
-def test_a_status_is_written_until_it_is_taken_or_the_pod_is_gone(
+def test_a_status_is_sent_until_it_is_stored_or_the_pod_is_deleted(
     statuses: list[int], attempts: int, token: Path
 ) -> None:
-    patches, _ = written(statuses, token)
+    patches, _ = write_once(statuses, token)
     assert len(patches) == attempts
     assert all(patch["metadata"] == {"uid": "u"} for patch in patches)
 
 
-def test_what_was_taken_is_not_written_again(token: Path) -> None:
-    _, writer = written([200], token)
+def test_a_stored_status_is_not_sent_again(token: Path) -> None:
+    _, writer = write_once([200], token)
     assert writer.pod["status"]["phase"] == "Running"
     asyncio.run(writer.write())  # there is no server any more
 
 
 def test_an_older_state_does_not_replace_a_newer_one(token: Path) -> None:
-    _, writer = written([200], token)
+    _, writer = write_once([200], token)
     writer.update(POD)
     assert writer.pod["metadata"]["resourceVersion"] == "6"

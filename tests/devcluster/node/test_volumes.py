@@ -31,18 +31,18 @@ def content(volume: Object) -> dict[str, bytes]:
     return {path: file.content for path, file in files(volume, POD, CAPACITY, find, token).items()}
 
 
-def test_a_configmap_volume_has_a_file_for_each_key() -> None:
+def test_a_configmap_volume_has_a_file_for_every_key() -> None:
     assert content({"name": "v", "configMap": {"name": "config"}}) == {"a": b"1", "b": b"2", "c": b"\0\1"}
 
 
 def test_items_choose_keys_and_their_paths_and_modes() -> None:
-    chosen = {
+    source = {
         "name": "config",
         "defaultMode": 0o640,
         "items": [{"key": "a", "path": "x/a"}, {"key": "b", "path": "b", "mode": 0o600}],
     }
-    found = files({"name": "v", "configMap": chosen}, POD, CAPACITY, find, token)
-    assert found == {"x/a": File(b"1", 0o640), "b": File(b"2", 0o600)}
+    result = files({"name": "v", "configMap": source}, POD, CAPACITY, find, token)
+    assert result == {"x/a": File(b"1", 0o640), "b": File(b"2", 0o600)}
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_a_projected_volume_joins_its_sources() -> None:
     }
 
 
-def seen(directory: Path) -> dict[str, str]:
-    """What a program finds in a volume."""
+def read_files(directory: Path) -> dict[str, str]:
+    """The files of a volume, as a program reads them."""
     names = [path for path in directory.rglob("*") if not path.relative_to(directory).parts[0].startswith("..")]
     return {str(path.relative_to(directory)): path.read_text() for path in names if path.is_file()}
 
 
-def test_published_files_are_exactly_the_wanted_ones_with_their_modes(tmp_path: Path) -> None:
+def test_published_files_are_exactly_the_desired_ones_with_their_modes(tmp_path: Path) -> None:
     publish(tmp_path, {"a": File(b"1", 0o644), "x/b": File(b"2", 0o600)})
     publish(tmp_path, {"a": File(b"3", 0o640)})
-    assert seen(tmp_path) == {"a": "3"}
+    assert read_files(tmp_path) == {"a": "3"}
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
 
@@ -103,7 +103,7 @@ def test_all_files_change_at_once_through_one_link(tmp_path: Path) -> None:
     publish(tmp_path, {"a": File(b"new", 0o644), "b": File(b"new", 0o644)})
     assert os.readlink(tmp_path / "a") == "..data/a"
     assert os.readlink(tmp_path / "..data") != version
-    assert seen(tmp_path) == {"a": "new", "b": "new"}
+    assert read_files(tmp_path) == {"a": "new", "b": "new"}
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["..data", os.readlink(tmp_path / "..data"), "a", "b"]
     )
@@ -112,4 +112,4 @@ def test_all_files_change_at_once_through_one_link(tmp_path: Path) -> None:
 def test_an_empty_volume_can_be_published(tmp_path: Path) -> None:
     publish(tmp_path, {"a": File(b"1", 0o644)})
     publish(tmp_path, {})
-    assert seen(tmp_path) == {}
+    assert read_files(tmp_path) == {}

@@ -51,11 +51,11 @@ def refusal(status: int, message: str, **headers: str) -> Step:
     return answer
 
 
-GONE = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
+TOO_OLD = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
 
 
-def told(seen: WatchEvent) -> str:
-    match seen:
+def describe(event: WatchEvent) -> str:
+    match event:
         case Listed(items):
             return "listed " + " ".join(item["metadata"]["name"] for item in items)
         case Changed(item):
@@ -68,7 +68,7 @@ def told(seen: WatchEvent) -> str:
 
 async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[str], list[str]]:
     """The first ``count`` things that a watch tells of a server that answers with ``steps``; the tokens it used."""
-    left, tokens = list(steps), []
+    remaining, tokens = list(steps), []
 
     def replace_token(number: int) -> None:
         token_file.write_text(f"token-{number}")
@@ -76,15 +76,15 @@ async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[
     async def answer(request: web.Request) -> web.StreamResponse:
         tokens.append(request.headers["Authorization"])
         replace_token(len(tokens))
-        return await left.pop(0)(request)
+        return await remaining.pop(0)(request)
 
-    found: list[str] = []
+    descriptions: list[str] = []
     async with served(answer) as server, Api(server, None, token_file) as api:
-        async for seen in watch(api, "/pods"):
-            found.append(told(seen))
-            if len(found) == count:
+        async for event in watch(api, "/pods"):
+            descriptions.append(describe(event))
+            if len(descriptions) == count:
                 break
-    return found, tokens
+    return descriptions, tokens
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[
             id="not-json",
         ),
         pytest.param(
-            [listing(1, "a", "b"), events(1, GONE), listing(9, "b")],
+            [listing(1, "a", "b"), events(1, TOO_OLD), listing(9, "b")],
             ["listed a b", "interrupted", "listed b"],
             id="gone-within-the-stream",
         ),
@@ -143,16 +143,16 @@ async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[
 def test_a_watch_goes_on(steps: list[Step], expected: list[str], tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("token-0")
-    found, tokens = asyncio.run(follow(steps, len(expected), token))
-    assert found == expected
+    descriptions, tokens = asyncio.run(follow(steps, len(expected), token))
+    assert descriptions == expected
     assert tokens == [f"Bearer token-{number}" for number in range(len(tokens))], "each request reads the token file"
 
 
 def test_a_server_that_is_away_is_waited_for(tmp_path: Path) -> None:
     async def first() -> list[str]:
         async with Api("http://127.0.0.1:9", None, token) as api:
-            async for seen in watch(api, "/pods"):
-                return [told(seen)]
+            async for event in watch(api, "/pods"):
+                return [describe(event)]
         raise AssertionError("a watch does not end")
 
     token = tmp_path / "token"

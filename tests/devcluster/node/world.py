@@ -32,14 +32,14 @@ class Node:
     def processes(self) -> list[int]:
         """The processes of this machine that belong to pods of this node: they have it in their environment."""
         mark = f"HOME={self.directory}/".encode()
-        found = []
+        result = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if mark in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
+                    result.append(int(entry.name))
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue  # it has ended, or is not ours
-        return found
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class World:
     cluster: Cluster
 
     def request(self, verb: str, path: str, body: object = None, content: str = "application/json") -> Any:
-        """What the API server answers to its administrator; None when there is no such object."""
+        """The API server's answer to its administrator; None when there is no such object."""
         headers = {"Authorization": f"Bearer {self.cluster.token}", "Content-Type": content}
         url = self.cluster.server + path
         data = None if body is None else json.dumps(body).encode()
@@ -89,15 +89,15 @@ class World:
 
         def is_up() -> bool:
             assert node.agent.poll() is None, "the agent has ended"
-            found = self.get(f"/api/v1/nodes/{node.name}")
-            return found is not None and "taints" not in found["spec"] and is_ready(found)
+            result = self.get(f"/api/v1/nodes/{node.name}")
+            return result is not None and "taints" not in result["spec"] and is_ready(result)
 
         eventually(is_up, timeout=20, explain=node.log.read_text)
 
     def find(self, name: str) -> Object | None:
         """The pod called ``name``, if there is one."""
-        found: Object | None = self.get(pod_path(name))
-        return found
+        result: Object | None = self.get(pod_path(name))
+        return result
 
     def events(self, name: str) -> list[tuple[str, str, str]]:
         """Type, reason and message of the events about a pod."""
@@ -114,11 +114,11 @@ class World:
         def explain() -> str:
             return json.dumps([self.find(name), self.events(name)], indent=1)
 
-        found = eventually(holds, timeout, explain=explain)
-        assert found is not None
-        return found
+        result = eventually(holds, timeout, explain=explain)
+        assert result is not None
+        return result
 
-    def until_gone(self, name: str, timeout: float = 15) -> None:
+    def wait_until_removed(self, name: str, timeout: float = 15) -> None:
         eventually(lambda: self.find(name) is None, timeout, explain=lambda: json.dumps(self.find(name), indent=1))
 
 
@@ -127,8 +127,8 @@ def pod_path(name: str) -> str:
 
 
 def container(pod: Object, index: int = 0) -> Object:
-    found: Object = pod["status"]["containerStatuses"][index]
-    return found
+    result: Object = pod["status"]["containerStatuses"][index]
+    return result
 
 
 def condition(pod: Object, kind: str) -> Object:
@@ -148,7 +148,7 @@ def is_waiting(pod: Object, reason: str) -> bool:
 
 
 def ask(pod: Object, path: str) -> Any:
-    """What the tests' program in ``pod`` answers."""
+    """The answer of the tests' program in ``pod``."""
     url = f"http://{pod['status']['podIP']}:8080{path}"
     with urllib.request.urlopen(url, timeout=5) as answer:
         return json.load(answer)

@@ -34,7 +34,7 @@ def test_a_process_that_waits_to_be_reaped_has_ended(child: subprocess.Popen[byt
     assert Process.of(child.pid) is None
 
 
-def test_another_process_with_the_same_pid_is_left_in_peace(child: subprocess.Popen[bytes]) -> None:
+def test_another_process_with_the_same_pid_gets_no_signal(child: subprocess.Popen[bytes]) -> None:
     process = Process.of(child.pid)
     assert process is not None
     earlier = Process(process.pid, process.started - 1)
@@ -45,9 +45,9 @@ def test_another_process_with_the_same_pid_is_left_in_peace(child: subprocess.Po
 
 
 def test_a_pid_that_nobody_has_is_no_process() -> None:
-    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
-    assert Process.of(int(gone.stdout)) is None
-    Process(int(gone.stdout), 1).send(signal.SIGKILL)
+    finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    assert Process.of(int(finished.stdout)) is None
+    Process(int(finished.stdout), 1).send(signal.SIGKILL)
 
 
 def test_a_name_with_brackets_and_spaces_does_not_confuse() -> None:
@@ -55,7 +55,7 @@ def test_a_name_with_brackets_and_spaces_does_not_confuse() -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        found = Process.of(process.pid)
-        assert found is not None
-        assert 0 < found.started < os.times().elapsed * os.sysconf("SC_CLK_TCK")
+        identity = Process.of(process.pid)
+        assert identity is not None
+        assert 0 < identity.started < os.times().elapsed * os.sysconf("SC_CLK_TCK")
         process.kill()
