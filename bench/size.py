@@ -117,15 +117,13 @@ class _Measurement:
                 for number in range(self.options.repetitions)
                 for contender in both[:: -1 if number % 2 else 1]
             ]
-            sizes = [await self._size(api, contender) for contender in turns]
+            sizes = []
+            for contender in turns:
+                process, seconds = await self._first_bind(api, contender)
+                await quiet(process.pid)
+                sizes.append(Size(contender.name, seconds, peak_megabytes(process.pid)))
+                contenders.stop(contender, self.cluster)
             return sizes, await self._longest(api)
-
-    async def _size(self, api: Api, contender: Contender) -> Size:
-        process, seconds = await self._first_bind(api, contender)
-        await quiet(process.pid)
-        size = Size(contender.name, seconds, peak_megabytes(process.pid))
-        contenders.stop(contender, self.cluster)
-        return size
 
     async def _longest(self, api: Api) -> Longest:
         """Pauses of ours: until its first bind, and while it then schedules a burst."""

@@ -143,7 +143,12 @@ def load(file: Path = CASES) -> list[Workload]:
     except msgspec.ValidationError as error:
         raise WorkloadError(f"{file}: {error}") from error
     paths = {path for case in cases for path in _paths(case)}
-    templates = {path: _template(file, path) for path in sorted(paths)}
+    templates: dict[str, Object] = {}
+    for path in sorted(paths):
+        try:
+            templates[path] = yaml.safe_load((file.parent / path).read_text())
+        except FileNotFoundError as error:
+            raise WorkloadError(f"{file}: there is no template {path}") from error
     return [_workload(file, case, size, templates) for case in cases for size in case.workloads]
 
 
@@ -199,14 +204,6 @@ def _paths(case: Case) -> set[str]:
             case Churn():
                 paths.update(step.template_paths)
     return paths - {""}
-
-
-def _template(file: Path, path: str) -> Object:
-    try:
-        template: Object = yaml.safe_load((file.parent / path).read_text())
-    except FileNotFoundError as error:
-        raise WorkloadError(f"{file}: there is no template {path}") from error
-    return template
 
 
 def _check(file: Path, workload: Workload) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bench.cluster.process_stats import ProcessState
 from bench.soak.auditing import Audit
 from bench.soak.churn import Churn
 from bench.soak.ledger import Ledger, names
@@ -69,15 +68,10 @@ class Calm:
         differs, before = await scheduler.differences(), scheduler.state()
         scrape, after = await scheduler.scrape(), scheduler.state()
         resources = await scheduler.resources()
-        truth = self._truth(scheduler, before, after)
-        result = doubts(scrape, truth, scheduler.last) + list(doubts_about_resources(resources, truth))
-        return result + [f"/debug/cache says {kind}: {names_of_kind}" for kind, names_of_kind in differs.items()]
-
-    def _truth(self, scheduler: Scheduler, before: ProcessState, after: ProcessState) -> Truth:
         self._audit.read()
         sent = self._audit.sent(scheduler.name).since(scheduler.before)
         counts = self._ledger.counts()
-        return Truth(
+        truth = Truth(
             nodes=len(self._ledger.nodes),
             bound=counts["bound"],
             waiting=counts["waiting"],
@@ -93,3 +87,5 @@ class Calm:
             after=after,
             leads=scheduler is self._pair.leader,
         )
+        result = doubts(scrape, truth, scheduler.last) + list(doubts_about_resources(resources, truth))
+        return result + [f"/debug/cache says {kind}: {names_of_kind}" for kind, names_of_kind in differs.items()]

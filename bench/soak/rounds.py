@@ -84,20 +84,21 @@ class Soak:
         """Watch the cluster, the logs and the memory inside this block."""
         server = Server.of(self._cluster.kubeconfig)
         admin = credentials.load(str(self._cluster.kubeconfig))
+
+        async def look() -> None:
+            while True:
+                self.audit.read()
+                self.pair.look()
+                await asyncio.sleep(LOOK_SECONDS)
+
         async with Client(admin, "soak") as client, asyncio.TaskGroup() as group:
             endless = [group.create_task(watch.follow(server)) for watch in watches(self._ledger)]
-            endless.append(group.create_task(self._look()))
+            endless.append(group.create_task(look()))
             try:
                 yield Churn(client, self._ledger, self.plan)
             finally:
                 for task in endless:
                     task.cancel()
-
-    async def _look(self) -> None:
-        while True:
-            self.audit.read()
-            self.pair.look()
-            await asyncio.sleep(LOOK_SECONDS)
 
     async def _round(self, number: int, churn: Churn) -> Round:
         start, bound_before = time.monotonic(), self._ledger.bound

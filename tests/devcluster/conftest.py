@@ -10,7 +10,7 @@ from tests.devcluster.fake_go import FakeGo
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Empty directories for everything that is kept, and nothing given by the user."""
+    """Empty directories for the cache and the state, and no settings of the user."""
     for variable in ("DEVCLUSTER_BIN", "KUBEBUILDER_ASSETS", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DEVCLUSTER_CACHE", str(tmp_path / "cache"))

@@ -52,7 +52,7 @@ def test_a_document_is_in_its_file_as_a_whole(tmp_path: Path) -> None:
 
 
 def followed(text: str) -> bool:
-    """Whether a scheduler goes by such a document."""
+    """True if a scheduler would follow the document."""
     document = config.load(text)
     if not isinstance(document, config.Document):
         return False

@@ -10,6 +10,6 @@ from devcluster.kind import prerequisites
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
     """Forget the state of Docker: it differs in the next test."""
-    prerequisites._can_have.cache_clear()
+    prerequisites.can_have.cache_clear()
     yield
-    prerequisites._can_have.cache_clear()
+    prerequisites.can_have.cache_clear()

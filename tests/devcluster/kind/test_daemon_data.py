@@ -30,7 +30,7 @@ def test_a_seed_is_reused_until_one_of_its_sources_changes(
     binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)  # so that none can be made
-    there = seed.place() / "seeds" / f"1.36-{seed._key(binaries)}"
+    there = seed.place() / "seeds" / f"1.36-{seed.key(binaries)}"
     there.mkdir(parents=True)
     assert seed.make("1.36", binaries, silent) == seed.Seed("v1.36.4", there)
     binaries["kubelet"].write_text("another")

@@ -63,7 +63,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 ) -> None:
     install(tmp_path, "docker", "exit 1", monkeypatch)
     monkeypatch.setattr(prerequisites, "NEEDED_CAPABILITIES", {})
-    monkeypatch.setattr(prerequisites, "_has_cgroup_v1", lambda: True)
+    monkeypatch.setattr(prerequisites, "has_cgroup_v1", lambda: True)
     reason = prerequisites.missing()
     assert reason is not None
     assert "mmdebstrap" in reason

@@ -72,7 +72,10 @@ def install(toolchain: Toolchain) -> Path:
 
 
 def environment(go: Path, directory: Path) -> dict[str, str]:
-    """The environment for ``go``, with its own module and build caches below ``directory``."""
+    """The environment for ``go``, with its own module and build caches below ``directory``.
+
+    Raises MissingBinariesError when this Go does not work.
+    """
     ours = {
         "CGO_ENABLED": "0",
         "GOENV": "off",
@@ -85,11 +88,7 @@ def environment(go: Path, directory: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(directory / "config"),
     }
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GO", "CGO_"))}
-    return inherited | _user_settings(go) | ours
-
-
-def _user_settings(go: Path) -> dict[str, str]:
-    """The settings in USER_SETTINGS, from the environment or from what ``go env -w`` wrote."""
+    # The user's settings come from the environment or from the file of ``go env -w``: Go knows both.
     answer = subprocess.run(
         [go, "env", "-json", *USER_SETTINGS], capture_output=True, text=True, check=False, env=_plain(), cwd="/"
     )
@@ -99,7 +98,7 @@ def _user_settings(go: Path) -> dict[str, str]:
         raise MissingBinariesError(
             f"{go} env failed: {answer.stderr.strip()}: repair this Go or take it off PATH"
         ) from error
-    return {key: value for key, value in settings.items() if value}
+    return inherited | {key: value for key, value in settings.items() if value} | ours
 
 
 def _plain() -> dict[str, str]:

@@ -65,7 +65,15 @@ class _Boot:
         credentials.write_kubeconfigs(site.credentials, site.ports.server, spec.name)
         self._start("etcd", components.etcd(site))
         # Without this the API server's first dial fails, and it waits a second before the next.
-        self._await("etcd", lambda: _accepts(site.ports.etcd))
+
+        def etcd_accepts() -> bool:
+            try:
+                socket.create_connection(("127.0.0.1", site.ports.etcd), timeout=1).close()
+            except OSError:
+                return False
+            return True
+
+        self._await("etcd", etcd_accepts)
         self._start("kube-apiserver", components.apiserver(site))
         self._await("the API server", self._api.is_ready)
         if spec.controller_manager:
@@ -117,11 +125,3 @@ class _Boot:
 
     def _await(self, what: str, check: Callable[[], bool], *, every: float = 0.02) -> None:
         wait(what, check, self._started, self._site.directory, every=every)
-
-
-def _accepts(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True

@@ -42,7 +42,7 @@ class Seed:
 def make(minor: str, binaries: Mapping[str, Path], progress: Progress) -> Seed:
     """The seed for ``binaries``, those named in images.BINARIES, made now if it is not in the cache."""
     version = run([binaries["kubeadm"], "version", "-o", "short"], "asking kubeadm for its version").strip()
-    seed = Seed(version, place() / "seeds" / f"{minor}-{_key(binaries)}")
+    seed = Seed(version, place() / "seeds" / f"{minor}-{key(binaries)}")
     if not seed.data.exists():
         waiting = f"Waiting for another program to make the images in {place()}"
         with cache.exclusive(place() / "lock", waiting, progress):
@@ -75,26 +75,24 @@ def _make(seed: Seed, binaries: Mapping[str, Path], progress: Progress) -> None:
     shutil.rmtree(place() / "work", ignore_errors=True)  # left by a program that was killed
     (place() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place() / "work") as directory:
-        data = Path(directory) / "data"
-        _fill(data, Path(directory), seed.version, binaries)
+        work = Path(directory)
+        data = work / "data"
+        (work / "guard").mkdir()
+        guard = Guard.begin(work / "guard")
+        try:
+            daemon = private_daemon.start(BUILDER, debian.DAEMON.path, guard, data=data)
+            docker = daemon.environment()
+            images.import_node(work, seed.version, binaries, docker)
+            images.write_python(work / "python.tar")
+            run(["docker", "load", "--input", work / "python.tar"], "loading the Python image", env=docker)
+        finally:
+            guard.end()
         seed.data.parent.mkdir(exist_ok=True)
         data.rename(seed.data)
 
 
-def _fill(data: Path, work: Path, version: str, binaries: Mapping[str, Path]) -> None:
-    """Have a daemon put the images into ``data``."""
-    (work / "guard").mkdir()
-    guard = Guard.begin(work / "guard")
-    try:
-        daemon = private_daemon.start(BUILDER, debian.DAEMON.path, guard, data=data)
-        images.import_node(work, version, binaries, daemon.environment())
-        images.write_python(work / "python.tar")
-        run(["docker", "load", "--input", work / "python.tar"], "loading the Python image", env=daemon.environment())
-    finally:
-        guard.end()
-
-
-def _key(binaries: Mapping[str, Path]) -> str:
+def key(binaries: Mapping[str, Path]) -> str:
+    """A hash of everything that a seed is made from."""
     recipe = hashlib.sha256()
     for system in debian.ALL:
         recipe.update(system.key.encode())

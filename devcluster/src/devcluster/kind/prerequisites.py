@@ -37,11 +37,12 @@ def missing(kubernetes: str = DEFAULT_KUBERNETES) -> str | None:
 def official_image(minor: str) -> str | None:
     """The official node image for a Kubernetes version, if the machine's Docker can have it."""
     image: str | None = json.loads(OFFICIAL_IMAGES.read_text()).get(minor)
-    return image if image is not None and _can_have(image) else None
+    return image if image is not None and can_have(image) else None
 
 
 @functools.cache
-def _can_have(image: str) -> bool:
+def can_have(image: str) -> bool:
+    """True if this machine's Docker has the image or can pull it."""
     return (
         shutil.which("docker") is not None
         and _succeeds("docker", "info")
@@ -65,7 +66,7 @@ def _lacking_for_good() -> str | None:
     capabilities = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
     if refused := [name for name, number in NEEDED_CAPABILITIES.items() if not capabilities >> number & 1]:
         return f"root needs {', '.join(refused)}, which this container withholds: run it privileged"
-    if not _has_cgroup_v1():
+    if not has_cgroup_v1():
         return "it needs the cgroup v1 hierarchies, and this machine has cgroup v2 only: start Docker"
     return None
 
@@ -86,7 +87,7 @@ def install() -> None:
     run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES], "installing packages", env=env)
 
 
-def _has_cgroup_v1() -> bool:
+def has_cgroup_v1() -> bool:
     """True if the memory controller is in a hierarchy of its own."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         kind, _, options = line.partition(" - ")[2].split(" ", 2)

@@ -62,7 +62,13 @@ class Api:
         return True
 
     def _request(self, method: str, path: str, body: str | None = None, content: str = "application/json") -> bytes:
-        connection = self._connection()
+        connection: http.client.HTTPSConnection | None = getattr(self._threads, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPSConnection(
+                self._address.hostname or "", self._address.port, context=self._tls, timeout=TIMEOUT_SECONDS
+            )
+            self._threads.connection = connection
+            self._connections.append(connection)
         try:
             connection.request(method, path, body, {**self._headers, "Content-Type": content})
             response = connection.getresponse()
@@ -73,13 +79,3 @@ class Api:
         if response.status >= 300:
             raise RefusedError(response.status, answer.decode(errors="replace")[:500])
         return answer
-
-    def _connection(self) -> http.client.HTTPSConnection:
-        connection: http.client.HTTPSConnection | None = getattr(self._threads, "connection", None)
-        if connection is None:
-            connection = http.client.HTTPSConnection(
-                self._address.hostname or "", self._address.port, context=self._tls, timeout=TIMEOUT_SECONDS
-            )
-            self._threads.connection = connection
-            self._connections.append(connection)
-        return connection

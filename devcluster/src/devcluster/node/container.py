@@ -188,13 +188,17 @@ class Container:
                 health = group.create_task(watch_health(self._target, self))
                 code = await asyncio.shield(process.ended)
                 health.cancel()
-            fall_back = self._specification.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+            message = ""
+            if code and self._specification.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+                with log.open("rb") as file:
+                    file.seek(max(log.stat().st_size - _LOG_TAIL_BYTES, 0))
+                    message = file.read().decode(errors="replace")
             end = Terminated(
                 exit_code=code if code >= 0 else 128 - code,
                 reason="Completed" if code == 0 else "Error",
                 started_at=started_at,
                 finished_at=now(),
-                message=_tail(log) if code and fall_back else "",
+                message=message,
                 signal=max(-code, 0),
                 container_id=_container_id(process),
             )
@@ -241,9 +245,3 @@ class Container:
 
 def _container_id(process: Process) -> str:
     return f"process://{process.pid}"
-
-
-def _tail(log: Path) -> str:
-    with log.open("rb") as file:
-        file.seek(max(log.stat().st_size - _LOG_TAIL_BYTES, 0))
-        return file.read().decode(errors="replace")

@@ -37,28 +37,31 @@ class Recorder:
                     await self._api.patch(f"{path}/{name}", {"count": count + 1, "lastTimestamp": now()}, MERGE)
                 else:
                     name = f"{self._pod['metadata']['name'][:200]}.{time.time_ns():x}"
-                    await self._api.post(path, self._event(name, kind, reason, message))
+                    event = event_object(self._pod, name, self._node_name, kind, reason, message)
+                    await self._api.post(path, event)
             except ApiError as error:
                 logger.warning("event not written: %s: %s (%s)", reason, message, error)
             else:
                 self._counts[reason, message] = (name, count + 1)
 
-    def _event(self, name: str, kind: str, reason: str, message: str) -> Object:
-        metadata = self._pod["metadata"]
-        moment = now()
-        about = {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"namespace": metadata["namespace"], "name": name},
-            "involvedObject": {"apiVersion": "v1", "kind": "Pod", **about},
-            "type": kind,
-            "reason": reason,
-            "message": message[:1024],
-            "source": {"component": "devcluster-node", "host": self._node_name},
-            "reportingComponent": "devcluster-node",
-            "reportingInstance": self._node_name,
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-        }
+
+def event_object(pod: Object, name: str, node_name: str, kind: str, reason: str, message: str) -> Object:
+    """The first Event of this reason and message about ``pod``."""
+    metadata = pod["metadata"]
+    moment = now()
+    about = {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": metadata["namespace"], "name": name},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", **about},
+        "type": kind,
+        "reason": reason,
+        "message": message[:1024],
+        "source": {"component": "devcluster-node", "host": node_name},
+        "reportingComponent": "devcluster-node",
+        "reportingInstance": node_name,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "count": 1,
+    }

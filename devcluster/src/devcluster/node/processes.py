@@ -88,7 +88,11 @@ class Processes:
 
     def start(self, program: Program, output: Path) -> Process:
         """Start ``program`` with its output going to the end of the file ``output``. Raises NotStarted."""
-        argv = [_executable(program), *program.argv[1:]]
+        name, path = program.argv[0], program.environment.get("PATH", "")
+        executable = shutil.which(str(program.directory / name) if "/" in name else name, path=path)
+        if executable is None:
+            raise NotStarted(f"{name}: no such executable in PATH={path}")
+        argv = [executable, *program.argv[1:]]
         mode = [] if program.forks else ["--exec"]
         with output.open("ab") as sink:
             popen = subprocess.Popen(
@@ -119,13 +123,3 @@ class Processes:
             for orphan in orphans:  # its own children become ours with its end
                 os.kill(orphan, signal.SIGKILL)
                 os.waitpid(orphan, 0)
-
-
-def _executable(program: Program) -> str:
-    name = program.argv[0]
-    if "/" in name:
-        name = str(program.directory / name)
-    path = shutil.which(name, path=program.environment.get("PATH", ""))
-    if path is None:
-        raise NotStarted(f"{program.argv[0]}: no such executable in PATH={program.environment.get('PATH', '')}")
-    return path

@@ -28,35 +28,28 @@ _ANYWHERE = Path("/")
 def refusals(pod: Object, images: Mapping[str, Image]) -> list[Refusal]:
     """Everything for which the process node does not run ``pod``."""
     spec = pod["spec"]
-    refusals = [
+    result = [
         _unsupported(f"spec.{field}", "the process node does not share the host's namespaces with a pod")
         for field in ("hostNetwork", "hostPID", "hostIPC")
         if spec.get(field)
     ]
-    refusals += _refused_volumes(spec)
+    for index, volume in enumerate(spec.get("volumes", [])):
+        path = f"spec.volumes[{index}] ({volume['name']})"
+        kind = next(key for key in volume if key != "name")
+        if kind not in VOLUMES:
+            result.append(_unsupported(path, f"the process node has no {kind} volumes, only {', '.join(VOLUMES)}"))
+        elif unknown := {part for part, _ in sources(volume)} - {"emptyDir", *PROJECTABLE}:
+            names = ", ".join(sorted(unknown))
+            why = f"the process node does not project {names}, only {', '.join(PROJECTABLE)}"
+            result.append(_unsupported(path, why))
     for key in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(key, [])):
-            refusals += _refused_in_container(container, f"spec.{key}[{index}]", images)
-    return refusals
+            result += _refused_in_container(container, f"spec.{key}[{index}]", images)
+    return result
 
 
 def _unsupported(path: str, why: str) -> Refusal:
     return Refusal(UNSUPPORTED, f"{path}: {why}")
-
-
-def _refused_volumes(spec: Object) -> Iterator[Refusal]:
-    for index, volume in enumerate(spec.get("volumes", [])):
-        kind = next(key for key in volume if key != "name")
-        if kind not in VOLUMES:
-            yield _unsupported(
-                f"spec.volumes[{index}] ({volume['name']})",
-                f"the process node has no {kind} volumes, only {', '.join(VOLUMES)}",
-            )
-        elif unknown := {part for part, _ in sources(volume)} - {"emptyDir", *PROJECTABLE}:
-            yield _unsupported(
-                f"spec.volumes[{index}] ({volume['name']})",
-                f"the process node does not project {', '.join(sorted(unknown))}, only {', '.join(PROJECTABLE)}",
-            )
 
 
 def _refused_in_container(container: Object, path: str, images: Mapping[str, Image]) -> Iterator[Refusal]:

@@ -40,19 +40,6 @@ class Tokens:
     async def _keep_one_fresh(
         self, kind: TokenKind, changed: Callable[[], None], trouble: Callable[[str], None]
     ) -> None:
-        backoff = Backoff(0.2, 10)
-        while True:
-            try:
-                seconds = await self._renew(kind)
-            except ApiError as error:
-                trouble(f"no token for the pod's ServiceAccount: {error}")
-                await asyncio.sleep(max(backoff.next(), error.retry_after))
-                continue
-            backoff.reset()
-            changed()
-            await asyncio.sleep(seconds * self._refresh_at)
-
-    async def _renew(self, kind: TokenKind) -> float:
         metadata, account = self._pod["metadata"], self._pod["spec"]["serviceAccountName"]
         bound = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
         request = {
@@ -61,13 +48,22 @@ class Tokens:
             "spec": {
                 "audiences": [kind.audience] if kind.audience else [],
                 "expirationSeconds": kind.seconds,
-                "boundObjectRef": bound,
+                "boundObjectRef": bound,  # the token is void as soon as the pod is deleted
             },
         }
         path = f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}/token"
-        answer = await self._api.post(path, request)
-        self._values[kind] = answer["status"]["token"]
-        return float(answer["spec"]["expirationSeconds"])
+        backoff = Backoff(0.2, 10)
+        while True:
+            try:
+                answer = await self._api.post(path, request)
+            except ApiError as error:
+                trouble(f"no token for the pod's ServiceAccount: {error}")
+                await asyncio.sleep(max(backoff.next(), error.retry_after))
+                continue
+            self._values[kind] = answer["status"]["token"]
+            backoff.reset()
+            changed()
+            await asyncio.sleep(float(answer["spec"]["expirationSeconds"]) * self._refresh_at)
 
 
 def kubeconfig(server: str, ca_file: Path, token_file: Path, namespace: str) -> str:

@@ -20,17 +20,12 @@ def free_ports(count: int) -> list[int]:
     candidates = range(LOWEST, max(first_ephemeral, LOWEST + 1_000))
     ports: list[int] = []
     for port in random.SystemRandom().sample(candidates, len(candidates)):
-        if _is_free(port):
-            ports.append(port)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        ports.append(port)
         if len(ports) == count:
             return ports
     raise OSError(f"no {count} free ports between {candidates.start} and {candidates.stop}")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

@@ -122,7 +122,13 @@ class PodLife:
         deadline = None
         if (seconds := pod["spec"].get("activeDeadlineSeconds")) is not None:
             passed = seconds_since(pod["status"]["startTime"]) if "startTime" in pod["status"] else 0
-            deadline = asyncio.get_running_loop().call_later(max(seconds - passed, 0), self._expire)
+
+            def expire() -> None:
+                reason = "Pod was active on the node longer than the specified deadline"
+                self._failure = ("DeadlineExceeded", reason)
+                self._stop(self._grace_seconds())
+
+            deadline = asyncio.get_running_loop().call_later(max(seconds - passed, 0), expire)
         await self._wait_until_possible()
         await self._wait_until_mounted()
         await self._run_containers()
@@ -130,10 +136,6 @@ class PodLife:
             deadline.cancel()
         self._ended = True
         self.changed()
-
-    def _expire(self) -> None:
-        self._failure = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
-        self._stop(self._grace_seconds())
 
     async def _wait_until_possible(self) -> None:
         """Wait while the pod asks for a feature that this node does not have."""

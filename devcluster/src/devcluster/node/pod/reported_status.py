@@ -1,6 +1,6 @@
 """The status of a pod as a kubelet reports it. Pure: from the state of the containers to one patch, or to none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,12 +186,17 @@ def _conditions(pod: Object, report: PodReport, reached: str, now: str) -> list[
     if incomplete := _incomplete(report):
         message = f"containers with incomplete status: [{' '.join(incomplete)}]"
         initialized = _condition(False, "ContainersNotInitialized", message)
-    containers_ready = _containers_ready(report, reached)
+    containers_ready = ready = _containers_ready(report, reached)
+    gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", [])]
+    closed = [gate for gate in gates if current.get(gate, {}).get("status") != "True"]
+    if containers_ready["status"] == "True" and closed:
+        reasons = ", ".join(f'the condition "{gate}" is not "True"' for gate in closed)
+        ready = _condition(False, "ReadinessGatesNotReady", f"readiness gates of this pod: {reasons}")
     desired = {
         "PodReadyToStartContainers": _condition(report.mounted and not report.ended),
         "Initialized": initialized,
         "ContainersReady": containers_ready,
-        "Ready": _ready(containers_ready, pod, current),
+        "Ready": ready,
         "PodScheduled": _condition(True),
     }
     generation = _without_empty(observedGeneration=pod["metadata"].get("generation"))
@@ -215,15 +220,6 @@ def _containers_ready(report: PodReport, reached: str) -> Object:
     if unready:
         return _condition(False, "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
     return _condition(True)
-
-
-def _ready(containers_ready: Object, pod: Object, current: Mapping[str, Object]) -> Object:
-    gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", [])]
-    missing = [gate for gate in gates if current.get(gate, {}).get("status") != "True"]
-    if containers_ready["status"] != "True" or not missing:
-        return containers_ready
-    reasons = ", ".join(f'the condition "{gate}" is not "True"' for gate in missing)
-    return _condition(False, "ReadinessGatesNotReady", f"readiness gates of this pod: {reasons}")
 
 
 def status_patch(pod: Object, desired: Object) -> Object | None:

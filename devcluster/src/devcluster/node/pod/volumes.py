@@ -1,6 +1,6 @@
 """The volumes of one pod, kept equal to the objects from which they are made."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from devcluster.node.api import Object
 from devcluster.node.config import Config
@@ -8,6 +8,8 @@ from devcluster.node.launch import PodDirectory
 from devcluster.node.objects import Objects, Reference
 from devcluster.node.tokens import Tokens
 from devcluster.node.volumes import File, files, publish, sources
+
+_KEYS = {"ConfigMap": ("configMapKeyRef", "configMapRef"), "Secret": ("secretKeyRef", "secretRef")}
 
 
 class PodVolumes:
@@ -55,21 +57,15 @@ class PodVolumes:
 def references(pod: Object) -> set[Reference]:
     """The ConfigMaps and Secrets that the volumes and environments of ``pod`` are made from."""
     namespace, spec = pod["metadata"]["namespace"], pod["spec"]
-    names = set(_names_in_volumes(spec))
+    names: set[tuple[str, str]] = set()
+    for volume in spec.get("volumes", []):
+        for kind, source in sources(volume):
+            if kind == "configMap":
+                names.add(("ConfigMap", source["name"]))
+            elif kind == "secret":
+                names.add(("Secret", source.get("name") or source["secretName"]))
     for container in [*spec.get("initContainers", []), *spec["containers"]]:
         for origin in [entry.get("valueFrom", {}) for entry in container.get("env", [])] + container.get("envFrom", []):
             for kind, keys in _KEYS.items():
                 names |= {(kind, origin[key]["name"]) for key in keys if key in origin}
     return {Reference(kind, namespace, name) for kind, name in names}
-
-
-_KEYS = {"ConfigMap": ("configMapKeyRef", "configMapRef"), "Secret": ("secretKeyRef", "secretRef")}
-
-
-def _names_in_volumes(spec: Object) -> Iterator[tuple[str, str]]:
-    for volume in spec.get("volumes", []):
-        for kind, source in sources(volume):
-            if kind == "configMap":
-                yield "ConfigMap", source["name"]
-            elif kind == "secret":
-                yield "Secret", source.get("name") or source["secretName"]
