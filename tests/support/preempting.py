@@ -144,7 +144,7 @@ class Scene:
         outcome = self.framework.schedule(pod, self.cluster)
         if isinstance(outcome, Unschedulable) and outcome.nomination and outcome.nomination.work:
             outcome.nomination.work.close()
-            self.plugin._evictions._last_victims.clear()
+            self.plugin._evictions.last_victims.clear()
         return outcome
 
     def refused(self, pod: Pod) -> Unschedulable:

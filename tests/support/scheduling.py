@@ -23,9 +23,8 @@ from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, Schedul
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
-from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodConditions, PodReporter
 from scheduler_runtime.state.cache import Cache
 from tests.support.scripted import Script, serving
 

@@ -65,7 +65,7 @@ def page() -> str:
 
 
 def _count_attempt(metrics: Metrics, profile: str, last: str, status: str) -> None:
-    metrics.observe_decision(0.01)
+    metrics.decision_seconds.observe(0.01)
     for point in ("PreFilter", "Filter"):
         metrics.point(point, "Success", profile).observe(0.001)
     metrics.point(last, status, profile).observe(0.001)

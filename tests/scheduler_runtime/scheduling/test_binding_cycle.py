@@ -182,7 +182,7 @@ async def test_a_report_that_fails_does_not_give_the_room_of_a_bound_pod_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running() as scene:
-        monkeypatch.setattr(scene.reporter, "scheduled", fails)
+        monkeypatch.setattr(scene.reporter.events, "scheduled", fails)
         pod = scene.add("a")
         await scene.until(lambda: "not all was reported" in caplog.text)
         assert scene.binds.bound == [("a", "n")]

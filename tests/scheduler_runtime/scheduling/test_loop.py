@@ -254,7 +254,7 @@ async def test_a_condition_under_way_arrives_before_the_binding() -> None:
         return await says({})(request)
 
     async with running() as scene:
-        scene.reporter.change_mode("None")
+        scene.reporter.events.change_mode("None")
         scene.script.answers.append(slow)
         earlier = testing.pod("a", schedulerName="test")
         scene.reporter.failed(earlier, "it had no node", earlier)

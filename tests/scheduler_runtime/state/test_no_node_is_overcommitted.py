@@ -39,9 +39,8 @@ from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, Schedul
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
-from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodConditions, PodReporter
 from scheduler_runtime.scheduling.watched_objects import WatchRevisions
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects import ResizeRules
@@ -123,7 +122,7 @@ class Scheduler:
             services.nominations,
             frameworks,
             self.underway,
-            reporter,
+            conditions,
             WatchRevisions(),
             clock,
         )

@@ -55,9 +55,8 @@ from scheduler_runtime.scheduling.pending import BackingOff, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
-from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodConditions, PodReporter
 from scheduler_runtime.scheduling.watched_objects import NODE, POD, ApiKind, WatchedObjects, WatchRevisions
 from scheduler_runtime.serving.scrape_gauges import add_scheduler_gauges
 from scheduler_runtime.state.cache import Cache
@@ -254,7 +253,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
         reporter=reporter,
     )
     revisions = WatchRevisions()
-    updates = ClusterUpdates(cache, queue, nominations, frameworks, underway, reporter, revisions)
+    updates = ClusterUpdates(cache, queue, nominations, frameworks, underway, reporter.conditions, revisions)
 
     # The watches, whose changes arrive in ``updates`` once they run.
     running_reflectors = ReflectorGroup(partial(lease_events.warn, "OlderData", OLDER_DATA))
@@ -278,7 +277,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
             MemoryRelease(),
             WatchChange(objects, running_reflectors),
             ExtenderChange(extenders, frameworks, running_reflectors),
-            EventsModeChange(reporter),
+            EventsModeChange(pod_events),
             ProfileChange(frameworks, updates, pod_reflector),
             BackoffChange(queue),
             FailureLogReset(loop.failures, binding.failures, preemption.failures, queue.failures),

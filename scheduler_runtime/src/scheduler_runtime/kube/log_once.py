@@ -21,14 +21,10 @@ class LogOnce:
         self._logger = logger
         self._clock = clock
         self._lock = threading.Lock()
-        self._sentence = ""
+        self.sentence = ""
+        """The current failure; empty when there is none."""
         self._failing_since = self._last_failure_at = 0.0
         self._recovered_at = float("-inf")
-
-    @property
-    def sentence(self) -> str:
-        """The current failure; empty when there is none."""
-        return self._sentence
 
     def failing(self, sentence: str, cause: str = "", started_at: float = float("inf")) -> None:
         """Log ``sentence`` with its cause, unless that sentence was logged last, whatever its cause is now.
@@ -37,29 +33,29 @@ class LogOnce:
         ``started_at`` before the last recovery is not logged.
         """
         with self._lock:
-            if not self._sentence and started_at < self._recovered_at:
+            if not self.sentence and started_at < self._recovered_at:
                 return
             self._last_failure_at = self._clock()
-            if sentence == self._sentence:
+            if sentence == self.sentence:
                 return
-            if not self._sentence:
+            if not self.sentence:
                 self._failing_since = self._last_failure_at
-            self._sentence = sentence
+            self.sentence = sentence
         self._logger.warning("%s", f"{sentence}: {cause}" if cause else sentence)
 
     def reset(self) -> None:
         """Forget the failure without a line in the log: nobody knows any more whether it is over."""
         with self._lock:
-            self._sentence = ""
+            self.sentence = ""
 
     def recovered(self, started_at: float = float("inf")) -> None:
         """Log that the failure is over, if there is one, and the successful attempt started after it was last seen."""
-        if not self._sentence:  # without the lock: the usual case, at every request
+        if not self.sentence:  # without the lock: the usual case, at every request
             return
         with self._lock:
-            if not self._sentence or started_at < self._last_failure_at:
+            if not self.sentence or started_at < self._last_failure_at:
                 return
-            sentence, self._sentence = self._sentence, ""
+            sentence, self.sentence = self.sentence, ""
             self._recovered_at = self._clock()
             seconds = self._recovered_at - self._failing_since
         self._logger.info("over after %.1f s: %s", seconds, sentence)

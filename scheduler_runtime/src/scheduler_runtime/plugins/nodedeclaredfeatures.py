@@ -51,7 +51,7 @@ class NodeDeclaredFeatures(Plugin):
         if event.resource == "Node":
             old = event.old and event.old.status.declared_features
             return QUEUE if event.old is None or old != event.new.status.declared_features else SKIP
-        is_own = event.new.uid == pod.uid
+        is_own = event.new.metadata.uid == pod.metadata.uid
         return QUEUE if is_own and self._required(event.old) != self._required(event.new) else SKIP
 
     def signature(self, pod: Pod) -> Hashable:

@@ -17,11 +17,13 @@ class SchedulingGates(Plugin):
     declaration = in_tree()["SchedulingGates"]
 
     def pre_enqueue(self, pod: Pod) -> Reject | None:
+        if not pod.spec.scheduling_gates:
+            return None
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
-        return Reject.pod(f"waiting for scheduling gates: [{gates}]") if gates else None
+        return Reject.pod(f"waiting for scheduling gates: [{gates}]")
 
     def hint(self, event: Event, pod: Pod) -> Answer:
-        return QUEUE if event.new is not None and event.new.uid == pod.uid else SKIP
+        return QUEUE if event.new is not None and event.new.metadata.uid == pod.metadata.uid else SKIP
 
 
 class PrioritySort(Plugin):
@@ -39,4 +41,4 @@ class DefaultBinder(Plugin):
     declaration = in_tree()["DefaultBinder"]
 
     async def bind(self, pod: Pod, node: str, state: Any) -> None:
-        await self.handle.client.bind(pod.namespace, pod.name, pod.uid, node)
+        await self.handle.client.bind(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, node)

@@ -65,7 +65,7 @@ class NodeUnschedulable(_TaintPlugin):
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         if event.resource == "Pod":
-            helps = event.new.uid == pod.uid and self._is_tolerated_by(event.new)
+            helps = event.new.metadata.uid == pod.metadata.uid and self._is_tolerated_by(event.new)
         else:
             was_open = event.old is not None and not event.old.spec.unschedulable
             helps = not event.new.spec.unschedulable and not was_open
@@ -110,7 +110,7 @@ class TaintToleration(_TaintPlugin):
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         if event.resource == "Pod":
-            return QUEUE if event.new.uid == pod.uid else SKIP
+            return QUEUE if event.new.metadata.uid == pod.metadata.uid else SKIP
         was_repelled = event.old is None or self._repels(event.old.spec.taints, pod)
         return QUEUE if was_repelled and not self._repels(event.new.spec.taints, pod) else SKIP
 

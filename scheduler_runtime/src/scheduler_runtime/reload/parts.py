@@ -7,7 +7,7 @@ place in that list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Extender
@@ -19,7 +19,7 @@ from scheduler_runtime.reload.reloader import PreparedChange
 from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderChain, ExtenderFactory
 from scheduler_runtime.scheduling.pending import SchedulingQueue
-from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.state.objects import Pod
 
@@ -89,11 +89,11 @@ class ExtenderChange:
 class EventsModeChange:
     """Changes which events are posted."""
 
-    def __init__(self, reporter: PodReporter) -> None:
-        self._reporter = reporter
+    def __init__(self, events: PodEvents) -> None:
+        self._events = events
 
     async def prepare(self, plan: Plan) -> PreparedChange:
-        return PreparedChange(lambda: self._reporter.change_mode(plan.extras.events))
+        return PreparedChange(lambda: self._events.change_mode(plan.extras.events))
 
 
 class ProfileChange:
@@ -140,7 +140,7 @@ class FailureLogReset:
         return PreparedChange(commit)
 
 
-class Frameworks(Mapping[str, Framework]):
+class Frameworks(dict[str, Framework]):
     """The frameworks by the names of their profiles. Every holder of this object sees it change."""
 
     def __init__(
@@ -150,20 +150,11 @@ class Frameworks(Mapping[str, Framework]):
         create_extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
     ) -> None:
         """``create_extenders`` returns the extenders of a profile; it may raise RegistrationError."""
+        super().__init__()
         self._target = target
         self._seed = seed
         self._create_extenders = create_extenders
         self._plan: Plan | None = None
-        self._frameworks: dict[str, Framework] = {}
-
-    def __getitem__(self, name: str) -> Framework:
-        return self._frameworks[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._frameworks)
-
-    def __len__(self) -> int:
-        return len(self._frameworks)
 
     def build(self, plan: Plan, services: PluginServices) -> dict[str, Framework]:
         """Return the frameworks for ``plan``: a new one for each profile that changes, else the present one.
@@ -174,7 +165,7 @@ class Frameworks(Mapping[str, Framework]):
         frameworks: dict[str, Framework] = {}
         for profile in plan.profiles:
             name = profile.scheduler_name
-            present, before = self._frameworks.get(name), self._plan
+            present, before = self.get(name), self._plan
             # A profile stays if it has the same plugins with the same arguments and code, and the same extenders. What
             # its plugins have cached stays with it, and its pods keep their places in the queue.
             if (
@@ -192,7 +183,9 @@ class Frameworks(Mapping[str, Framework]):
 
     def replace(self, plan: Plan, frameworks: Mapping[str, Framework]) -> None:
         """Put the ``frameworks`` that were built for ``plan`` in force."""
-        before, self._frameworks, self._plan = self._frameworks, dict(frameworks), plan
+        before, self._plan = self.copy(), plan
+        self.clear()
+        self.update(frameworks)
         for name in before.keys() & frameworks.keys():
             if frameworks[name] is not before[name]:
                 # Pods that wait for a permit go on waiting, now for the plugins of the new framework.

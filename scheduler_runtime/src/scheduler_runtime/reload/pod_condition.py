@@ -13,7 +13,7 @@ from scheduler_runtime.config import CONDITION, LoadReport
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.scheduling.reporting.pod_conditions import STRATEGIC_MERGE_PATCH
+from scheduler_runtime.scheduling.reporting.pod_reporter import STRATEGIC_MERGE_PATCH
 
 logger = logging.getLogger(__name__)
 

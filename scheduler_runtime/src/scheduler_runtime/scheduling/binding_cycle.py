@@ -66,12 +66,12 @@ class BindingCycle:
 
     async def _bind_pod(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
         """Bring one pod to its node. Raises nothing but its cancellation by ``PodsUnderway``."""
-        pod, uid = placed.pod, placed.pod.uid
+        pod, uid = placed.pod, placed.pod.metadata.uid
         try:
             plan = framework.run_pre_bind_pre_flights(placed)
             if framework.writes_expected_node and (placed.waits or plan):
                 # KEP-5278: what takes a while is announced, so that autoscalers count the node as used meanwhile.
-                self._reporter.expect(pod, placed.node)
+                self._reporter.conditions.write_expected_node(pod, placed.node)
 
             if placed.waits:
                 rejected = await self._wait_on_permit(placed, framework)
@@ -92,7 +92,7 @@ class BindingCycle:
                     return
 
             # A condition "unschedulable" of an earlier attempt must not arrive after the binding.
-            await self._reporter.stop_writing(uid)
+            await self._reporter.conditions.stop_writing(uid)
             async with self._slots.sending:
                 await framework.run_bind_plugins(placed)
         except BindError as error:
@@ -115,14 +115,14 @@ class BindingCycle:
             # The pod is on its node: whatever fails from here on must not give its room to others.
             try:
                 framework.run_post_bind_plugins(placed)
-                self._reporter.scheduled(pod, placed.node)
+                self._reporter.events.scheduled(pod, placed.node)
                 self._metrics.observe_scheduled(pod.spec.scheduler_name, attempt, time.monotonic())
                 logger.log(DECISION, "bound", extra={"pod": pod.key, "node": placed.node, "attempt": attempt.number})
             except Exception:
                 logger.exception("a pod was bound, but not all was reported", extra={"pod": pod.key})
 
     async def _wait_on_permit(self, placed: Placed, framework: Framework) -> Unschedulable | None:
-        uid, began, result = placed.pod.uid, time.monotonic(), "Error"
+        uid, began, result = placed.pod.metadata.uid, time.monotonic(), "Error"
         self._underway.begin_permit_wait(uid)
         try:
             rejected = await framework.wait_on_permit(placed)
@@ -149,11 +149,11 @@ class BindingCycle:
         now = time.monotonic()
         self._cache.forget(pod)
         if rejected_by:
-            self._queue.park(pod.uid, rejected_by, now)
+            self._queue.park(pod.metadata.uid, rejected_by, now)
         elif error is not None:  # it may be empty: an extender may fail without a word
-            self._queue.retry(pod.uid, now, error)
+            self._queue.retry(pod.metadata.uid, now, error)
         on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
-        self._queue.on_event(Event("Pod", Action.DELETE, on_its_node, None), now, by=pod.uid)
+        self._queue.on_event(Event("Pod", Action.DELETE, on_its_node, None), now, by=pod.metadata.uid)
 
     def _report_rejection(self, rejected: Unschedulable, attempt: Attempt) -> None:
         self._observe_end("unschedulable", rejected.pod, attempt)

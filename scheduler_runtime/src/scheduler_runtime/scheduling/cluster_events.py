@@ -89,7 +89,7 @@ class ClusterUpdates:
 
     def node(self, change: Change[Node]) -> None:
         """Apply a change of a node."""
-        if self._revisions.count_change(NODE, change):
+        if self._revisions.include_nodes and self._revisions.count_change(NODE, change):
             self._invalidate("Node")
         match change:
             case Change(old=None, new=Node() as new):
@@ -106,7 +106,7 @@ class ClusterUpdates:
 
     def pod(self, change: Change[Pod]) -> None:
         """Apply a change of a pod, whichever scheduler it belongs to."""
-        if self._revisions.count_change(POD, change):
+        if self._revisions.include_pods and self._revisions.count_change(POD, change):
             self._invalidate("Pod")
         old, new = change.old, change.new
         if new is None:
@@ -140,15 +140,15 @@ class ClusterUpdates:
             logger.warning("pods wait for profiles that are gone", extra={"pods": len(orphans), "profiles": names})
         for pod in orphans:
             self._underway.stop_waiting(pod)
-            self._nominations.forget(pod.uid)
-            self._reporter.withdraw(pod.uid)
+            self._nominations.forget(pod.metadata.uid)
+            self._reporter.withdraw(pod.metadata.uid)
         if not added:
             return
         for pod in pods:
             if pod.spec.scheduler_name in added and not pod.spec.node_name:
                 self._on_waiting(None, pod)  # no event: the pod itself is not new to anybody
-                if self._cache.is_assumed(pod.uid):
-                    self._queue.mark_binding(pod.uid)  # it was ours before, and is on its way since then
+                if self._cache.is_assumed(pod.metadata.uid):
+                    self._queue.mark_binding(pod.metadata.uid)  # it was ours before, and is on its way since then
 
     # The life of a pod
 
@@ -158,22 +158,22 @@ class ClusterUpdates:
             # Shown again in an older version while it is assumed and not being bound: the API server has forgotten a
             # binding of ours that succeeded, and that no watch has shown.
             is_older = 0 < version_of(new) <= version_of(old)
-            is_lost = is_older and self._cache.is_assumed(new.uid) and new.uid not in self._underway
+            is_lost = is_older and self._cache.is_assumed(new.metadata.uid) and new.metadata.uid not in self._underway
             if old.spec.node_name or is_lost:
                 # The API server has older data now, such as a backup that was restored: the pod has no node any more.
-                self._queue.remove(new.uid)
-                self._release_node(new.uid)
+                self._queue.remove(new.metadata.uid)
+                self._release_node(new.metadata.uid)
         if new.spec.scheduler_name not in self._frameworks:
             return
-        is_assumed = self._cache.is_assumed(new.uid)
+        is_assumed = self._cache.is_assumed(new.metadata.uid)
         if not is_assumed:  # once it is assumed its nomination is over, whatever its status still contains
             self._nominations.observe(old, new)
         if is_assumed and new.metadata.deletion_timestamp:
             # No binding of a pod that is being deleted can succeed, so its room is free already now.
-            self._queue.remove(new.uid)
+            self._queue.remove(new.metadata.uid)
             self._underway.stop_waiting(new)
-            self._release_node(new.uid)
-        elif new.uid in self._queue:
+            self._release_node(new.metadata.uid)
+        elif new.metadata.uid in self._queue:
             action = _waiting_pod_actions(old, new) if old else NO_ACTION
             events = [Event("Pod", action, old, new)] if action else []
             self._queue.update(new, events, self._clock())
@@ -184,23 +184,23 @@ class ClusterUpdates:
 
     def _on_bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""
-        self._queue.remove(new.uid)
-        self._nominations.forget(new.uid)
+        self._queue.remove(new.metadata.uid)
+        self._nominations.forget(new.metadata.uid)
         self._cache.add(new)  # confirms the pod if it was assumed
         if old is None or not old.spec.node_name:
-            self._reporter.withdraw(new.uid)
+            self._reporter.withdraw(new.metadata.uid)
             self._wake(Event("Pod", Action.ADD, None, new))
         else:
             self._wake(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new))
 
     def _on_deleted(self, pod: Pod) -> None:
-        self._queue.remove(pod.uid)
+        self._queue.remove(pod.metadata.uid)
         self._underway.stop_waiting(pod)
-        self._reporter.withdraw(pod.uid)
+        self._reporter.withdraw(pod.metadata.uid)
         nominated = self._nominations.node_of(pod) if pod.spec.scheduler_name in self._frameworks else ""
-        self._nominations.forget(pod.uid)
+        self._nominations.forget(pod.metadata.uid)
         # One event only: a pod that had a node, or room reserved for it, is gone from there.
-        if self._release_node(pod.uid):
+        if self._release_node(pod.metadata.uid):
             return
         if nominated:
             self._wake_for_dropped_nomination(pod, nominated, is_deleted=True)
@@ -241,7 +241,7 @@ class ClusterUpdates:
         if action:
             had_event = before is None or bool(_waiting_pod_actions(before, new))
             event = PodWithoutNode("Pod", action, before, new)
-            self._queue.on_event(event, self._clock(), by=new.uid if had_event else "")
+            self._queue.on_event(event, self._clock(), by=new.metadata.uid if had_event else "")
 
 
 # What changed: upstream's pkg/scheduler/framework/events.go

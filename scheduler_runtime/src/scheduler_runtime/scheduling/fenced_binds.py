@@ -75,7 +75,7 @@ class FencedBinds:
             "metadata": {"namespace": namespace, "name": name, "uid": uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        backoff = Backoff(0.1, 2.0)
+        backoff: Backoff | None = None
         for tries_left in reversed(range(TRIES)):
             began = self._clock()
             try:
@@ -88,8 +88,10 @@ class FencedBinds:
                 problem = error.cause if isinstance(error, NoResponseError) else f"{error.status} {error.reason}"
                 self._trouble.failing("bindings fail and are sent again", problem, began)
             else:
-                self._trouble.recovered(began)
+                if self._trouble.sentence:
+                    self._trouble.recovered(began)
                 return
+            backoff = backoff or Backoff(0.1, 2.0)
             await asyncio.sleep(backoff.next_delay())
 
     async def is_bound(self, pod: Pod, node: str) -> bool:
@@ -98,8 +100,8 @@ class FencedBinds:
         Raises FencedError, PodGoneError when the pod is deleted, or AlreadyBoundError when it is elsewhere.
         """
         unknown = NoResponseError("what became of the binding is not known", sent=True)
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        return await self._was_carried_out(path, pod.uid, node, unknown)
+        path = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
+        return await self._was_carried_out(path, pod.metadata.uid, node, unknown)
 
     async def _post(self, path: str, body: object) -> None:
         """Send once, and again as long as the API server asks to come back later.
@@ -138,7 +140,7 @@ class FencedBinds:
                 raise error
         # A lost answer, an error of the server, or a conflict, perhaps with a binding of ours whose answer was lost.
         pod = await self._read(path)
-        if pod is None or pod.uid != uid:
+        if pod is None or pod.metadata.uid != uid:
             raise PodGoneError("the pod was deleted") from error
         if pod.spec.node_name and pod.spec.node_name != node:
             raise AlreadyBoundError(f"the pod is on node {pod.spec.node_name} already") from error

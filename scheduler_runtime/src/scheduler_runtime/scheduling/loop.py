@@ -90,7 +90,7 @@ class SchedulingLoop:
 
         match outcome:
             case Placed():
-                self._metrics.observe_decision(self._clock() - began)
+                self._metrics.decision_seconds.observe(self._clock() - began)
                 # From here on a task of its own: permit, pre_bind, bind, post_bind.
                 attempt = Attempt(
                     began=began,
@@ -161,13 +161,13 @@ class SchedulingLoop:
     def _observe_end(self, result: str, entry: QueuedPod, began: float) -> None:
         """Measure an attempt that ended without a node."""
         seconds = self._clock() - began
-        self._metrics.observe_decision(seconds)
+        self._metrics.decision_seconds.observe(seconds)
         self._metrics.observe_attempt(result, entry.profile, seconds)
 
     async def _next_pod(self) -> QueuedPod:
         """Return the next pod; let everything else run now and then, and while there is no pod to take."""
-        if self._slots.are_full:
-            await self._slots.wait_for_room()
+        if not self._slots.has_room.is_set():
+            await self._slots.has_room.wait()
         now = self._clock()
         if now - self._paused_at > SLICE_SECONDS:
             await asyncio.sleep(0)

@@ -43,23 +43,15 @@ class BindingSlots:
         self._backlog = backlog
         self._crowd = crowd
         self._pods = 0
-        self._has_room = asyncio.Event()
-        self._has_room.set()
-
-    @property
-    def are_full(self) -> bool:
-        """Return whether no further pod should be decided about for now."""
-        return self._pods >= self._backlog
-
-    async def wait_for_room(self) -> None:
-        """Return when there are few enough pods under way to start another."""
-        await self._has_room.wait()
+        self.has_room = asyncio.Event()
+        """Set while there are few enough pods under way to decide about another."""
+        self.has_room.set()
 
     def take(self) -> None:
         """Count one more pod."""
         self._pods += 1
         if self._pods >= self._backlog:
-            self._has_room.clear()
+            self.has_room.clear()
         if self._pods >= self._crowd:
             self.crowded.set()
 
@@ -67,7 +59,7 @@ class BindingSlots:
         """Count one pod less."""
         self._pods -= 1
         if self._pods < self._backlog:
-            self._has_room.set()
+            self.has_room.set()
         if self._pods < self._crowd:
             self.crowded.clear()
 
@@ -110,7 +102,7 @@ class PodsUnderway:
 
     def start(self, pod: Pod, framework: Framework, binding: Coroutine[Any, Any, None]) -> None:
         """Run ``binding``, which brings ``pod`` to the node that ``framework`` chose, as a task of its own."""
-        uid = pod.uid
+        uid = pod.metadata.uid
         # Counted now and not when the task first runs: many decisions may follow before that.
         task = asyncio.create_task(binding, name=f"bind {pod.key}")
         self._bindings[uid] = _Binding(task, framework)
@@ -163,16 +155,16 @@ class PodsUnderway:
         Return whether it was not too late. Nothing has to be sent to the API server then. Before 1.36 only pods that
         wait for a permit can be called back (KEP-5501 and upstream's framework/preemption).
         """
-        binding = self._bindings.get(pod.uid)
+        binding = self._bindings.get(pod.metadata.uid)
         if binding is None:
             return False
         if binding.framework.call_back(pod, plugin):
             return True
-        work = self._pre_binds.get(pod.uid)
+        work = self._pre_binds.get(pod.metadata.uid)
         if work is None or not binding.framework.version.at_least("1.36"):
             return False
         # Noted first: the cancellation alone does not tell a pod that is called back from one that is abandoned.
-        self._called_back[pod.uid] = plugin
+        self._called_back[pod.metadata.uid] = plugin
         work.cancel()
         return True
 
@@ -181,8 +173,8 @@ class PodsUnderway:
 
         A pod whose binding has begun is left alone: the API server decides how that ends.
         """
-        if pod.uid in self._permit_waits:
-            self._abandon(pod.uid)
+        if pod.metadata.uid in self._permit_waits:
+            self._abandon(pod.metadata.uid)
 
     def is_abandoned(self, uid: str) -> bool:
         """Return whether the pod's task was cancelled by ``stop_waiting`` or ``finish``, and not by a plugin."""

@@ -26,8 +26,8 @@ from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.scheduling.fenced_binds import PodGoneError
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.reporting.pod_conditions import STRATEGIC_MERGE_PATCH
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
+from scheduler_runtime.scheduling.reporting.pod_reporter import STRATEGIC_MERGE_PATCH
 from scheduler_runtime.state.nominations import Nominations
 
 logger = logging.getLogger(__name__)
@@ -113,13 +113,13 @@ class Preemption:
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
         """Take ``victim`` off ``node``; one that is gone is no error. Raises ApiError, NoResponseError, FencedError."""
-        note = f"Preempted by pod {preemptor.uid} on node {node}"
+        note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
         if self._underway.call_back(victim, plugin):
             note += " (in kube-scheduler memory)." if self._notes_memory else ""
         else:
             with contextlib.suppress(PodGoneError):  # the deletion finds out whether the pod is gone
                 await self._write_disruption_target(victim, preemptor)
-            body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
+            body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.metadata.uid}}
             try:
                 await self._send("DELETE", victim, "", body)
             except PodGoneError:
@@ -130,7 +130,7 @@ class Preemption:
     async def clear_nomination(self, pod: Pod) -> None:
         """Take the nominated node of ``pod`` back. Raises ApiError, NoResponseError, FencedError."""
         self._nominations.clear(pod)
-        body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": None}}
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"nominatedNodeName": None}}
         with contextlib.suppress(PodGoneError):
             await self._send("PATCH", pod, "/status", body, STRATEGIC_MERGE_PATCH)
 
@@ -149,14 +149,14 @@ class Preemption:
         more: dict[str, Any] = {"observedGeneration": victim.metadata.generation}
         if current is None or current.status != "True":
             more["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = {"metadata": {"uid": victim.uid}, "status": {"conditions": [{**condition, **more}]}}
+        body = {"metadata": {"uid": victim.metadata.uid}, "status": {"conditions": [{**condition, **more}]}}
         await self._send("PATCH", victim, "/status", body, STRATEGIC_MERGE_PATCH)
 
     async def _send(
         self, method: str, pod: Pod, subresource: str, body: object, content_type: str = "application/json"
     ) -> None:
         """Send until it is done or refused for good. Raises PodGoneError when there is no such pod any more."""
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}{subresource}"
+        path = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}{subresource}"
         backoff = Backoff(0.05, 1.0)
         for tries_left in reversed(range(TRIES)):
             try:

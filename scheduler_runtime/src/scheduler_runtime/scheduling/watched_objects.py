@@ -41,6 +41,7 @@ class WatchRevisions:
     def __init__(self) -> None:
         self.include_pods = False
         """Whether a plugin watches pods: those without a node make events as well then."""
+        self.include_nodes = False
         self._revisions: dict[Watch, int] = {}
         self._by_kind: dict[ApiKind, list[Watch]] = {}
 
@@ -60,13 +61,17 @@ class WatchRevisions:
         """Count the changes of ``watch`` from now on."""
         self._revisions[watch] = 0
         self._by_kind.setdefault(_kind_of(watch), []).append(watch)
-        self.include_pods = bool(self._by_kind.get(POD))
+        self._note_followed_kinds()
 
     def remove(self, watch: Watch) -> None:
         """Count no more changes of ``watch``, which was added."""
         del self._revisions[watch]
         self._by_kind[_kind_of(watch)].remove(watch)
-        self.include_pods = bool(self._by_kind.get(POD))
+        self._note_followed_kinds()
+
+    def _note_followed_kinds(self) -> None:
+        # Most schedulers have neither: each change of a pod or a node then costs a look at a flag.
+        self.include_pods, self.include_nodes = bool(self._by_kind.get(POD)), bool(self._by_kind.get(NODE))
 
     def count(self, watch: Watch) -> None:
         """Count a change of one object of ``watch``. While the watch is only being prepared, nothing is counted."""
@@ -76,7 +81,7 @@ class WatchRevisions:
     def count_change(self, kind: ApiKind, change: Change[Any]) -> bool:
         """Count a change for the watches of this kind that include the object; return whether a plugin can see it."""
         watches, item = self._by_kind.get(kind), change.new or change.old
-        if not watches or item is None:  # the usual case, for each change of a pod: nobody watches pods
+        if not watches or item is None:
             return False
         concerned = [watch for watch in watches if _includes(watch, item.metadata)]
         if not concerned or not _action_of(change):

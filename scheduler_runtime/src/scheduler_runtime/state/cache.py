@@ -62,17 +62,19 @@ class Cache:
 
     def assume(self, pod: Pod, node_name: str) -> None:
         """Count ``pod`` on the node from now on. Raises ValueError if it has a node already."""
-        placed = self._pods.get(pod.uid)
+        uid = pod.metadata.uid
+        placed = self._pods.get(uid)
         if placed:
-            raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {placed.node} already")
-        self._place(PlacedPod(pod, node_name, assumed=True))
+            raise ValueError(f"pod {pod.key} ({uid}) is on node {placed.node} already")
+        self._pods[uid] = PlacedPod(pod, node_name, assumed=True)
+        self.table.add_pod(pod, node_name)
 
     def forget(self, pod: Pod) -> PlacedPod | None:
         """Take back an assumption and return it; None when there is none.
 
         A pod that was confirmed meanwhile stays: it runs there, whatever became of our request.
         """
-        return self.remove(pod.uid) if self.is_assumed(pod.uid) else None
+        return self.remove(pod.metadata.uid) if self.is_assumed(pod.metadata.uid) else None
 
     # What a watch reports.
 
@@ -86,7 +88,8 @@ class Cache:
             return
         # Another scheduler, or an earlier life of this one, may have bound the pod elsewhere than was assumed.
         self.remove(uid)
-        self._place(PlacedPod(pod, node, assumed=False))
+        self._pods[uid] = PlacedPod(pod, node, assumed=False)
+        self.table.add_pod(pod, node)
 
     def remove(self, uid: str) -> PlacedPod | None:
         """Remove a pod that was deleted or has ended, assumed or not; return it as it was here."""
@@ -102,7 +105,3 @@ class Cache:
     def remove_node(self, name: str) -> None:
         """Remove a node. Its pods stay in the cache and count again if the node comes back."""
         self.table.remove_node(name)
-
-    def _place(self, placed: PlacedPod) -> None:
-        self._pods[placed.pod.uid] = placed
-        self.table.add_pod(placed.pod, placed.node)

@@ -43,26 +43,30 @@ class Nominations:
         if not pods:
             return []
         priority = pod.spec.priority
-        return [other for other in pods.values() if other.spec.priority >= priority and other.uid != pod.uid]
+        return [
+            other
+            for other in pods.values()
+            if other.spec.priority >= priority and other.metadata.uid != pod.metadata.uid
+        ]
 
     def node_of(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to; empty when there is none."""
-        return self._decided.get(pod.uid, pod.status.nominated_node_name)
+        return self._decided.get(pod.metadata.uid, pod.status.nominated_node_name)
 
     def nominate(self, pod: Pod, node: str) -> None:
         """Record a decision: ``pod`` is to go to ``node``."""
-        self.forget(pod.uid)
-        self._by_node.setdefault(node, {})[pod.uid] = pod
-        self._decided[pod.uid] = node
+        self.forget(pod.metadata.uid)
+        self._by_node.setdefault(node, {})[pod.metadata.uid] = pod
+        self._decided[pod.metadata.uid] = node
 
     def clear(self, pod: Pod) -> None:
         """Record a decision: ``pod`` goes to no node in particular, even if its status still names one.
 
         For a pod that goes on waiting; :meth:`forget` is for one that does not.
         """
-        self.forget(pod.uid)
+        self.forget(pod.metadata.uid)
         if pod.status.nominated_node_name:
-            self._decided[pod.uid] = ""
+            self._decided[pod.metadata.uid] = ""
 
     def observe(self, old: Pod | None, new: Pod) -> None:
         """Take over a waiting pod's new version from a watch.
@@ -76,8 +80,8 @@ class Nominations:
                 self.nominate(new, nominated)
             else:
                 self.clear(new)
-        elif node := self._decided.get(new.uid):
-            self._by_node[node][new.uid] = new
+        elif node := self._decided.get(new.metadata.uid):
+            self._by_node[node][new.metadata.uid] = new
 
     def forget(self, uid: str) -> None:
         """Drop the nomination of a pod that waits no longer. It is no error if there was none."""

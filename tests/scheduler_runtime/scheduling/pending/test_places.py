@@ -14,7 +14,7 @@ NOW = 1000.0
 def entry(
     uid: str = "p", added_at: float = NOW, *, rejections: int = 0, errors: int = 0, priority: int = 1
 ) -> QueuedPod:
-    waiting = QueuedPod(pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
+    waiting = QueuedPod(uid, pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
     waiting.key = (-priority, added_at)
     waiting.plugins = frozenset() if errors else frozenset({"plugin"})
     return waiting

@@ -18,8 +18,8 @@ from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.scheduling.reporting import pod_events as events
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import UNSCHEDULABLE, PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, truncate
+from scheduler_runtime.scheduling.reporting.pod_reporter import UNSCHEDULABLE, PodConditions
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod, PodCondition, PodStatus
 from tests.support.scripted import Script, refuses, says, serving

@@ -170,7 +170,7 @@ def test_of_one_template_the_ways_to_run_that_most_pods_have_are_remembered() ->
     usual = [run(specs, 1) for _ in range(3)]
     others = [run(specs, number) for number in range(2, 100)]
     assert [pod.requests.amounts["cpu"] for pod in others] == list(range(2, 100))
-    (template,) = specs._templates._values.values()
+    (template,) = specs._templates.values()
     assert len(template.run_states) == MAX_RUN_STATES
     assert run(specs, 1).requests is usual[0].requests
 
@@ -180,7 +180,7 @@ def test_ways_to_run_that_no_pod_has_any_more_are_forgotten_while_the_template_s
     stays = run(specs, 1)
     for number in range(2, 10):
         run(specs, number)
-    (template,) = specs._templates._values.values()
+    (template,) = specs._templates.values()
     assert len(template.run_states) <= 2
     assert run(specs, 1).requests is stays.requests
 

@@ -72,7 +72,7 @@ class _Budget:
         if not labels:
             return False  # As upstream, whatever the selector: a pod without labels has no budget.
         # A pod in the status is being evicted already, and the status has counted it.
-        return pod.name not in self.disrupted and all_hold(self.requirements, labels)
+        return pod.metadata.name not in self.disrupted and all_hold(self.requirements, labels)
 
 
 class Budgets:
@@ -104,12 +104,12 @@ class Budgets:
                 _Budget(requirements, frozenset(budget.status.disrupted_pods or ()), budget.status.disruptions_allowed)
                 for requirements, budget in self._by_namespace[namespace]
             ]
-            for namespace in {pod.namespace for pod in pods} & self._by_namespace.keys()
+            for namespace in {pod.metadata.namespace for pod in pods} & self._by_namespace.keys()
         }
         protected = []
         for pod in pods:
             is_protected = False
-            for budget in by_namespace.get(pod.namespace, ()):
+            for budget in by_namespace.get(pod.metadata.namespace, ()):
                 if budget.covers(pod):
                     budget.allowed -= 1
                     is_protected = is_protected or budget.allowed < 0

@@ -22,7 +22,7 @@ class Evictions:
     def __init__(self, handle: Handle, plugin: str) -> None:
         self._handle = handle
         self._plugin = plugin
-        self._last_victims: dict[str, Pod | None] = {}
+        self.last_victims: dict[str, Pod | None] = {}
         """By the preemptor's uid; None until only the last victim is left."""
 
     def is_evicting_for(self, preemptor: Pod) -> bool:
@@ -31,9 +31,9 @@ class Evictions:
         Once only the last victim is left, the victim itself decides: its deletion wakes the preemptor, and the watch
         may report it before the API server's response to the request that caused it arrives.
         """
-        if preemptor.uid not in self._last_victims:
+        if preemptor.metadata.uid not in self.last_victims:
             return False
-        victim = self._last_victims[preemptor.uid]
+        victim = self.last_victims[preemptor.metadata.uid]
         if victim is None:
             return True
         latest = self._handle.latest(victim)
@@ -45,7 +45,7 @@ class Evictions:
         if not victims:
             return None
         # From now on, not from when the work begins to run: the preemptor must not come back in between.
-        self._last_victims[preemptor.uid] = None
+        self.last_victims[preemptor.metadata.uid] = None
         return self._evict(preemptor, candidate.node, victims)
 
     async def _evict(self, preemptor: Pod, node: str, victims: Sequence[Pod]) -> None:
@@ -60,14 +60,14 @@ class Evictions:
             failures = await _run_all(self._preempt(victim, preemptor, node) for victim in others)
             was_deleted_before = False
             if not failures:  # Otherwise the preemptor is better off trying again soon than with one victim more.
-                self._last_victims[preemptor.uid] = last
+                self.last_victims[preemptor.metadata.uid] = last
                 was_deleted_before = self._handle.latest(last) is None
                 failures = await _run_all([self._preempt(last, preemptor, node)])
             if failures:
                 await asyncio.sleep(PAUSE_SECONDS)
             problems += failures
         finally:
-            self._last_victims.pop(preemptor.uid, None)
+            self.last_victims.pop(preemptor.metadata.uid, None)
         if problems:
             logger.warning("preemption failed", extra={"pod": preemptor.key, "node": node, "because": str(problems[0])})
         if problems or was_deleted_before:  # The last victim ended while the preemptor was held: nothing else wakes it.

@@ -54,7 +54,8 @@ class DefaultPreemption(Plugin):
         self._evictions = Evictions(handle, self.declaration.name)
 
     def pre_enqueue(self, pod: Pod) -> Reject | None:
-        return Reject.pod(WAITING) if self._evictions.is_evicting_for(pod) else None
+        is_preemptor = pod.metadata.uid in self._evictions.last_victims
+        return Reject.pod(WAITING) if is_preemptor and self._evictions.is_evicting_for(pod) else None
 
     def post_filter(
         self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle

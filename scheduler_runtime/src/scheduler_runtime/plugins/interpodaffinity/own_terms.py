@@ -67,11 +67,6 @@ class OwnTerms:
     revision: int | None = None
     """Of the namespaces, if terms select them by labels."""
 
-    @property
-    def has_required(self) -> bool:
-        """True if any term is required."""
-        return bool(self.affinity_keys or self.apart)
-
     def includes(self, pod: Pod) -> bool:
         """True if ``pod`` is one of those that must be near."""
         return bool(self.affinity_keys) and self.affinity.includes(pod)

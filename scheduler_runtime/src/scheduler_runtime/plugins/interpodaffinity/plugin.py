@@ -59,15 +59,16 @@ class InterPodAffinity(Plugin):
             own = self._own_terms.get(pod)
         except SelectorError as error:
             return Reject.pod(str(error))
-        if not existing_terms and not own.has_required:
+        has_required = bool(own.affinity_keys or own.apart)
+        if not existing_terms and not has_required:
             return SKIP
-        labels = self._namespaces.labels_of(pod.namespace)
+        labels = self._namespaces.labels_of(pod.metadata.namespace)
         sources: Sources = {}
         for existing in existing_terms.matching(pod, labels):
             sources.setdefault(existing.term.topology_key, []).append((existing.owners, 1))
         self._remember_keys(sources)
         keeping_away = [scores for scores in self._scores_of(nodes, sources) if scores.total]
-        if not keeping_away and not own.has_required:
+        if not keeping_away and not has_required:
             return SKIP
         partners = [self._count(nodes, key, own.affinity) for key in own.affinity_keys]
         return FilterState(
@@ -98,26 +99,23 @@ class InterPodAffinity(Plugin):
         preferred = self._own_terms.get(pod).preferred
         if self.args.ignore_preferred_terms_of_existing_pods and not preferred:
             return SKIP
+        of_others, required_of_others = nodes.terms("preferred"), nodes.terms("required_affinity")
+        weight: int = self.args.hard_pod_affinity_weight
+        are_weighed = bool(of_others) or bool(weight and required_of_others)
+        if not preferred and not are_weighed:
+            return SKIP  # as for most pods, in most clusters
         sources: Sources = {}
         for key, selection, points in preferred:
             sources.setdefault(key, []).append((nodes.match_counts(selection), points))
-        for key, source in self._terms_of_others(pod, nodes):
-            sources.setdefault(key, []).append(source)
+        if are_weighed:
+            # The pods whose own terms select ``pod``: being near them is as good for it as for them.
+            labels = self._namespaces.labels_of(pod.metadata.namespace)
+            for existing in required_of_others.matching(pod, labels) if weight else ():
+                sources.setdefault(existing.term.topology_key, []).append((existing.owners, weight))
+            for existing in of_others.matching(pod, labels):
+                sources.setdefault(existing.term.topology_key, []).append((existing.owners, existing.weight))
         scores = self._scores_of(nodes, sources)
         return scores if any(one.total for one in scores) else SKIP
-
-    def _terms_of_others(self, pod: Pod, nodes: NodeTable) -> Iterator[tuple[str, Source]]:
-        """The pods whose own terms select ``pod``: being near them is as good for it as for them."""
-        required, preferred = nodes.terms("required_affinity"), nodes.terms("preferred")
-        weight: int = self.args.hard_pod_affinity_weight
-        if not preferred and not (required and weight):
-            return
-        labels = self._namespaces.labels_of(pod.namespace)
-        if weight:
-            for existing in required.matching(pod, labels):
-                yield existing.term.topology_key, (existing.owners, weight)
-        for existing in preferred.matching(pod, labels):
-            yield existing.term.topology_key, (existing.owners, existing.weight)
 
     def score(self, pod: Pod, nodes: NodeTable, state: list[TopologyScores]) -> Scores:
         return reduce(np.add, (scores.points for scores in state))
@@ -126,13 +124,13 @@ class InterPodAffinity(Plugin):
         return from_lowest_to_highest(scores, nodes.feasible)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
-        if isinstance(event.new, Pod) and event.old is not None and event.new.uid == pod.uid:
+        if isinstance(event.new, Pod) and event.old is not None and event.new.metadata.uid == pod.metadata.uid:
             return QUEUE  # Its labels changed: perhaps others no longer keep it away.
         try:
             own = self._own_terms.get(pod)
         except SelectorError:
             return SKIP  # No event makes its terms readable.
-        rejected = RejectedPod(pod, own, self._namespaces.labels_of(pod.namespace), self._keys_of_others)
+        rejected = RejectedPod(pod, own, self._namespaces.labels_of(pod.metadata.namespace), self._keys_of_others)
         if event.resource == "Node":
             return QUEUE if rejected.is_helped_by_node(event.old, event.new) else SKIP
         return QUEUE if rejected.is_helped_by_pod(event.old, event.new) else SKIP

@@ -18,7 +18,7 @@ from scheduler_runtime.plugins.noderesources.formulas import (
     scored_resources,
 )
 from scheduler_runtime.plugins.noderesources.utilization_cache import Floats, IncrementalUpdate, Shares
-from scheduler_runtime.state.table import wrap_int64
+from scheduler_runtime.state.table import INT64, wrap_int64
 
 _HALF = MAX_SCORE // 2
 _OFFSET = MAX_SCORE // 2 + MAX_SCORE
@@ -77,7 +77,8 @@ class NodeResourcesBalancedAllocation(Plugin):
             if whole > 0:
                 used = nodes.requested(resource).item(row)
                 before.append((used, whole))
-                after.append((wrap_int64(used + amount), whole))
+                total = used + amount
+                after.append((total if total in INT64 else wrap_int64(total), whole))
         with_pod = row_balance(after)
         return _HALF + (_HALF + with_pod - row_balance(before)) // 2 if self.by_improvement else with_pod
 

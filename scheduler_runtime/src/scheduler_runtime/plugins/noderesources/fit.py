@@ -88,7 +88,7 @@ class NodeResourcesFit(Plugin):
         return QUEUE if self._node_offers_room(event.old, event.new, pod) else SKIP
 
     def _pod_frees_room(self, event: Event, pod: Pod) -> bool:
-        if event.new is not None and event.new.uid == pod.uid:
+        if event.new is not None and event.new.metadata.uid == pod.metadata.uid:
             return True
         requested = _amounts(pod)
         if requested is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scheduler_runtime.api import MAX_SCORE, Ints, NodeTable
 from scheduler_runtime.catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from scheduler_runtime.catalog.syntax import is_scalar_resource
-from scheduler_runtime.state.table import wrap_int64
+from scheduler_runtime.state.table import INT64, wrap_int64
 
 _MAX_CUSTOM_SCORE = 10
 """The highest score of a shape point (MaxCustomPriorityScore upstream)."""
@@ -219,7 +219,9 @@ def row_least_allocated(loads: Iterable[RowLoad]) -> int:
         if used <= whole:
             total += weight * _row_hundredths(whole - used, whole)
         weights += weight
-    return _quotient(total, weights) if weights else 0
+    if not weights:
+        return 0
+    return total // weights if total >= 0 else -(-total // weights)
 
 
 def row_most_allocated(loads: Iterable[RowLoad]) -> int:
@@ -228,7 +230,9 @@ def row_most_allocated(loads: Iterable[RowLoad]) -> int:
     for weight, whole, used in loads:
         total += weight * _row_hundredths(min(used, whole), whole)
         weights += weight
-    return _quotient(total, weights) if weights else 0
+    if not weights:
+        return 0
+    return total // weights if total >= 0 else -(-total // weights)
 
 
 def row_by_ratio(line: Sequence[int]) -> RowStrategy:
@@ -262,11 +266,10 @@ def row_balance(parts: Sequence[tuple[int, int]]) -> int:
 
 
 def _row_hundredths(part: int, whole: int) -> int:
-    return _quotient(wrap_int64(part * MAX_SCORE), whole)
-
-
-def _quotient(one: int, other: int) -> int:
-    return one // other if one >= 0 else -(-one // other)
+    product = part * MAX_SCORE
+    if product not in INT64:
+        product = wrap_int64(product)
+    return product // whole if product >= 0 else -(-product // whole)
 
 
 def _row_sum(numbers: Iterable[float]) -> float:

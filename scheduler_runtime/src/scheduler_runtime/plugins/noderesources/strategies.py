@@ -17,7 +17,7 @@ from scheduler_runtime.plugins.noderesources.formulas import (
     strategy_of,
 )
 from scheduler_runtime.plugins.noderesources.utilization_cache import IncrementalUpdate, Shares, UtilizationScores
-from scheduler_runtime.state.table import wrap_int64
+from scheduler_runtime.state.table import INT64, wrap_int64
 
 
 class Strategy(IncrementalUpdate):
@@ -52,7 +52,8 @@ class Strategy(IncrementalUpdate):
         for resource, weight, amount in resources:
             whole = nodes.allocatable(resource).item(row)
             if whole > 0:
-                loads.append((weight, whole, wrap_int64(nodes.scored(resource).item(row) + amount)))
+                used = nodes.scored(resource).item(row) + amount
+                loads.append((weight, whole, used if used in INT64 else wrap_int64(used)))
         return self._row_formula(loads)
 
     def write(self, nodes: NodeTable) -> None:

@@ -151,7 +151,8 @@ class DefaultSelectors:
         if revision != self._revision:
             self._services, self._revision = ServiceIndex(self._handle.list(SERVICES)), revision
         services = self._services.selecting(pod)
-        reference = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+        owners = pod.metadata.owner_references
+        reference = next((owner for owner in owners if owner.controller), None) if owners else None
         if not services and reference is None:
             return None
         watch = _OWNERS.get((reference.api_version, reference.kind)) if reference else None

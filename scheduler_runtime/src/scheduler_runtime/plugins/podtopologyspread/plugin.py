@@ -136,11 +136,11 @@ def pod_helps(
     versions = [version for version in (old, new) if version is not None]
     for version in versions:
         has_node = version.spec.node_name or (counts_nominated and version.status.nominated_node_name)
-        if not has_node and version.uid != pod.uid:
+        if not has_node and version.metadata.uid != pod.metadata.uid:
             return False
     if old is None or new is None:
         return any(constraint.selects(version) for constraint in constraints for version in versions)
-    tolerates_more = new.uid == pod.uid and new.spec.tolerations != old.spec.tolerations
+    tolerates_more = new.metadata.uid == pod.metadata.uid and new.spec.tolerations != old.spec.tolerations
     if tolerates_more and any(constraint.honors_taints for constraint in constraints):
         return True
     return any(constraint.selects(old) != constraint.selects(new) for constraint in constraints)

@@ -98,7 +98,7 @@ class Extender:
             raw_pods = await self._raw_objects.pods([victim for candidate in candidates for victim in candidate.pods])
             # Victims that do not exist any more cannot be sent; where none is left, nobody has to be preempted.
             existing = [
-                replace(candidate, pods=[victim for victim in candidate.pods if victim.uid in raw_pods])
+                replace(candidate, pods=[victim for victim in candidate.pods if victim.metadata.uid in raw_pods])
                 for candidate in candidates
             ]
             candidates = [candidate for candidate in existing if candidate.pods]
@@ -106,7 +106,9 @@ class Extender:
                 return []
         question = messages.victims_question(await self._raw_objects.pod(pod), candidates, raw_pods)
         answer = await self._ask(self.config.preempt_verb, question, messages.read_victims)
-        proposed = {candidate.node: {victim.uid: victim for victim in candidate.pods} for candidate in candidates}
+        proposed = {
+            candidate.node: {victim.metadata.uid: victim for victim in candidate.pods} for candidate in candidates
+        }
 
         allowed: list[Victims] = []
         for node, victims in answer.items():
@@ -125,7 +127,7 @@ class Extender:
         pods = pods_on(node)
         if pods is None and not proposed:
             raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, which is not there")
-        by_uid = {pod.uid: pod for pod in pods or ()}
+        by_uid = {pod.metadata.uid: pod for pod in pods or ()}
         uids = [victim.UID or "" for victim in victims.Pods or ()]
         for uid in uids:
             if uid not in by_uid and uid not in proposed:

@@ -78,7 +78,9 @@ def victims_question(pod: Raw, candidates: Iterable[Victims], raw_pods: Mapping[
     """Encode a question to preempt, with the victims as objects, from ``raw_pods`` by uid, or by uid alone."""
     victims = {
         candidate.node: {
-            "Pods": [{"UID": pod.uid} if raw_pods is None else raw_pods[pod.uid] for pod in candidate.pods],
+            "Pods": [
+                {"UID": pod.metadata.uid} if raw_pods is None else raw_pods[pod.metadata.uid] for pod in candidate.pods
+            ],
             "NumPDBViolations": candidate.violations,
         }
         for candidate in candidates
@@ -95,7 +97,9 @@ def victims_question(pod: Raw, candidates: Iterable[Victims], raw_pods: Mapping[
 
 def binding_question(pod: Pod, node: str) -> bytes:
     """Encode a question to bind."""
-    return msgspec.json.encode({"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node})
+    return msgspec.json.encode(
+        {"PodName": pod.metadata.name, "PodNamespace": pod.metadata.namespace, "PodUID": pod.metadata.uid, "Node": node}
+    )
 
 
 def read_filter(answer: bytes) -> ExtenderFilterResult:

@@ -114,7 +114,7 @@ class RawObjects:
 
     async def pod(self, pod: Pod) -> Raw:
         """Return ``pod`` as it is now or was a moment ago. Raises RawObjectError."""
-        text = self._pods.get(_version(pod)) or (await self._read([pod])).get(pod.uid)
+        text = self._pods.get(_version(pod)) or (await self._read([pod])).get(pod.metadata.uid)
         if text is None:
             raise _unreadable(pod, "is gone")
         return text
@@ -129,9 +129,9 @@ class RawObjects:
         for pod in pods:
             text = self._pods.get(_version(pod))
             if text is None:
-                missing[pod.spec.node_name or pod.uid].append(pod)
+                missing[pod.spec.node_name or pod.metadata.uid].append(pod)
             else:
-                texts[pod.uid] = text
+                texts[pod.metadata.uid] = text
         reads = [asyncio.ensure_future(self._read(together)) for together in missing.values()]
         try:
             for read in await asyncio.gather(*reads):
@@ -150,15 +150,17 @@ class RawObjects:
             raise _unreadable(pods[0], f"cannot be read: {error}") from error
         except TimeoutError as error:
             raise _unreadable(pods[0], f"cannot be read: no answer within {READ_SECONDS:g} s") from error
-        read = {pod.uid: existing[pod.uid] for pod in pods if pod.uid in existing}
+        read = {pod.metadata.uid: existing[pod.metadata.uid] for pod in pods if pod.metadata.uid in existing}
         for pod in pods:
-            if pod.uid in read:
-                self._pods.put(_version(pod), read[pod.uid])
+            if pod.metadata.uid in read:
+                self._pods.put(_version(pod), read[pod.metadata.uid])
         return read
 
     async def _get(self, pod: Pod) -> dict[str, Raw]:
         try:
-            body = await self._client.request("GET", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+            body = await self._client.request(
+                "GET", f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
+            )
         except ApiError as error:
             if error.status != 404:
                 raise
@@ -185,7 +187,7 @@ def _read_pod(raw: bytes | Raw) -> _RawObject:
 
 
 def _version(pod: Pod) -> tuple[str, str]:
-    return pod.uid, pod.metadata.resource_version
+    return pod.metadata.uid, pod.metadata.resource_version
 
 
 def _unreadable(pod: Pod, problem: str) -> RawObjectError:

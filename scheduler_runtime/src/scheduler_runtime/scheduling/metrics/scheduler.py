@@ -114,16 +114,13 @@ class Metrics:
         )
 
         # The series that every pod needs, so that their labels are not made again for each one.
-        self._decision_series = self._algorithm_seconds.of()
+        self.decision_seconds = self._algorithm_seconds.of()
+        """How long each decision took, whatever its outcome."""
         self._attempts_needed_series = self._attempts_needed.of()
         self._sli_series: dict[int, Series] = {}
         self._attempt_series: dict[tuple[str, str], tuple[PlainCounter, Series]] = {}
 
     # Attempts
-
-    def observe_decision(self, seconds: float) -> None:
-        """Measure a decision, whatever its outcome."""
-        self._decision_series.observe(seconds)
 
     def observe_scheduled(self, profile: str, attempt: Attempt, now: float) -> None:
         """Measure the attempt after which a pod is bound, and how long the pod waited in all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from scheduler_runtime.api import Event
 from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuePlace, SortKey
@@ -27,37 +27,37 @@ class Heap:
     def __init__(self, place: QueuePlace) -> None:
         self._place = place
         self._items: list[tuple[SortKey, int, QueuedPod]] = []
-        self._current: dict[str, int] = {}
+        self.latest_push: dict[str, int] = {}
         """The number of the push that put each pod here, by uid: an item of an earlier push is stale."""
         self._pushes = 0
 
     def __len__(self) -> int:
         """Return how many pods are here."""
-        return len(self._current)
+        return len(self.latest_push)
 
     def push(self, entry: QueuedPod, key: SortKey) -> None:
         """Put ``entry`` here, by ``key``; equal keys leave in the order they came."""
         entry.place = self._place
         # The number breaks ties in the order of the pushes, and tells this push from earlier ones of the same pod.
         self._pushes += 1
-        self._current[entry.uid] = self._pushes
+        self.latest_push[entry.uid] = self._pushes
         heapq.heappush(self._items, (key, self._pushes, entry))
         # A standby takes nothing from the top: without this its heap would keep every pod that ever came.
-        if len(self._items) > 2 * len(self._current) + MAX_STALE:
+        if len(self._items) > 2 * len(self.latest_push) + MAX_STALE:
             self.compact()
 
     def discard(self, uid: str) -> None:
         """Take out the pod with this uid if it is here."""
-        if self._current.pop(uid, None) is None:
+        if self.latest_push.pop(uid, None) is None:
             return
-        if len(self._items) > 2 * len(self._current) + MAX_STALE:
+        if len(self._items) > 2 * len(self.latest_push) + MAX_STALE:
             self.compact()
 
     def first_key(self) -> SortKey:
         """Return the smallest key, None when nothing is here."""
         while self._items:
             key, push, entry = self._items[0]
-            if self._current.get(entry.uid) == push:
+            if self.latest_push.get(entry.uid) == push:
                 return key
             heapq.heappop(self._items)
         return None
@@ -66,21 +66,14 @@ class Heap:
         """Take out the pod with the smallest key, if there is one."""
         while self._items:
             _, push, entry = heapq.heappop(self._items)
-            if self._current.get(entry.uid) == push:
-                del self._current[entry.uid]
+            if self.latest_push.get(entry.uid) == push:
+                del self.latest_push[entry.uid]
                 return entry
         return None
 
-    def pop_until(self, is_due: Callable[[SortKey], bool]) -> list[QueuedPod]:
-        """Take out every pod whose key is due."""
-        due: list[QueuedPod] = []
-        while (key := self.first_key()) is not None and is_due(key) and (entry := self.pop()):
-            due.append(entry)
-        return due
-
     def compact(self) -> None:
         """Drop the stale items, so that what comes is compared with nothing but what is here."""
-        self._items = [item for item in self._items if self._current.get(item[2].uid) == item[1]]
+        self._items = [item for item in self._items if self.latest_push.get(item[2].uid) == item[1]]
         heapq.heapify(self._items)
 
 
@@ -141,19 +134,22 @@ class BackingOff:
 
     def pop_ended(self, now: float) -> list[QueuedPod]:
         """Take out every pod whose backoff is over."""
-        if not (self._rejected or self._failed):  # the usual case, before each decision
-            return []
-        window = _window(now)
-
-        def is_over(key: SortKey) -> bool:
-            return bool(key[0] < window)
-
-        return [entry for heap in (self._rejected, self._failed) for entry in heap.pop_until(is_over)]
+        ended: list[QueuedPod] = []
+        if self._rejected.latest_push or self._failed.latest_push:  # not so usually, before each decision
+            window = _window(now)
+            for heap in (self._rejected, self._failed):
+                while (key := heap.first_key()) is not None and key[0] < window and (entry := heap.pop()):
+                    ended.append(entry)
+        return ended
 
     def next_end(self) -> float | None:
         """Return when the next backoff is over; None when nothing backs off."""
-        keys = [key for heap in (self._rejected, self._failed) if (key := heap.first_key()) is not None]
-        return min((key[0] + WINDOW_SECONDS for key in keys), default=None)
+        first = None
+        for heap in (self._rejected, self._failed):
+            if heap.latest_push:
+                end = heap.first_key()[0] + WINDOW_SECONDS
+                first = end if first is None else min(first, end)
+        return first
 
 
 def _window(at: float) -> float:

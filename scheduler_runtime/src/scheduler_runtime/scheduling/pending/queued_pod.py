@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ class QueuePlace(Enum):
 class QueuedPod:
     """A pod that waits, with what became of it so far: upstream's QueuedPodInfo."""
 
+    uid: str
     pod: Pod
     """Its newest version."""
     profile: str
@@ -58,10 +59,6 @@ class QueuedPod:
     """Whether nothing but the time woke it last."""
     retry_requested: bool = False
     """Whether a plugin asked to make it active while it was in flight."""
-    uid: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.uid = self.pod.uid
 
 
 class Profile(Protocol):

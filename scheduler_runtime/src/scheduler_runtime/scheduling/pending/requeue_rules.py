@@ -41,12 +41,13 @@ class RequeueRules:
         kind = (event.resource, event.action)
         interested = self._interested.get(kind)
         if interested is None:
-            interested = self._interested[kind] = [
-                (name, plugin)
-                for name, profile in self._profiles.items()
-                for plugin, registered in profile.events().items()
-                if any(cluster_event.covers(*kind) for cluster_event in registered)
-            ]
+            interested = self._interested[kind] = []
+            for name, profile in self._profiles.items():
+                for plugin, registered in profile.events().items():
+                    for cluster_event in registered:
+                        if cluster_event.covers(*kind):
+                            interested.append((name, plugin))
+                            break
         return interested
 
     def pods_to_requeue(

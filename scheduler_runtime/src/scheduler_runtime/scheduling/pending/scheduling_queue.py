@@ -118,7 +118,7 @@ class SchedulingQueue:
 
     def newest(self, pod: Pod) -> Pod:
         """Return the newest version of ``pod``; ``pod`` itself when it is not here."""
-        entry = self._entries.get(pod.uid)
+        entry = self._entries.get(pod.metadata.uid)
         return entry.pod if entry else pod
 
     def entries(self) -> Iterator[QueuedPod]:
@@ -137,18 +137,19 @@ class SchedulingQueue:
 
     def add(self, pod: Pod, profile: str, now: float) -> None:
         """Let a pod wait that has no node yet."""
-        entry = self._entries[pod.uid] = QueuedPod(pod, profile, now)
+        uid = pod.metadata.uid
+        entry = self._entries[uid] = QueuedPod(uid, pod, profile, now)
         self._activate(entry, now, ADDED)
 
     def update(self, pod: Pod, events: Collection[Event], now: float) -> None:
         """Take over a new version of a pod that is here; ``events`` are what is new about it."""
-        entry = self._entries[pod.uid]
+        entry = self._entries[pod.metadata.uid]
         entry.pod = pod
         match entry.place:
             case QueuePlace.ACTIVE | QueuePlace.BACKOFF:
                 self._reposition(entry, now)
             case QueuePlace.IN_FLIGHT:
-                self._in_flight.record(events, uid=pod.uid)
+                self._in_flight.record(events, uid=pod.metadata.uid)
             case QueuePlace.PARKED | QueuePlace.GATED:
                 helpful = [event for event in events if self._rules.is_worth_requeuing(entry, event)]
                 if helpful:
@@ -179,8 +180,11 @@ class SchedulingQueue:
 
     def wake_at(self) -> float | None:
         """Return when time alone makes a pod active; None when only an event can."""
-        flush_at = self._flushed_at + FLUSH_INTERVAL if self._parked else None
-        return min((at for at in (self._backing_off.next_end(), flush_at) if at is not None), default=None)
+        backoff_end = self._backing_off.next_end()
+        if not self._parked:
+            return backoff_end
+        flush_at = self._flushed_at + FLUSH_INTERVAL
+        return flush_at if backoff_end is None else min(backoff_end, flush_at)
 
     def mark_binding(self, uid: str) -> None:
         """Note that the pod has a node and is being bound; no event can change that any more."""

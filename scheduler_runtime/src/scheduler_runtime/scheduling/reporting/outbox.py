@@ -135,8 +135,9 @@ class Outbox:
         A request that takes long is cancelled. Nothing of it arrives afterwards, unless the API server is about to
         carry it out at that moment.
         """
-        self.drop(key)
+        self._waiting.pop(key, None)
         if delivery := self._sending.get(key):
+            delivery.drop()
             await delivery.finished()
 
     async def run(self) -> None:
@@ -154,9 +155,14 @@ class Outbox:
         sender = cast("asyncio.Task[None]", asyncio.current_task())
         while True:
             # The oldest, but for keys under way: two of one key could overtake each other on the wire.
-            key = next((key for key in self._waiting if key not in self._sending), None)
+            key = None
+            for waiting in self._waiting:
+                if waiting not in self._sending:
+                    key = waiting
+                    break
             if key is None:
-                self._full.recovered()
+                if self._full.sentence:
+                    self._full.recovered()
                 self._has_work.clear()
                 await self._has_work.wait()
             elif gives_way and self._is_busy():
@@ -194,5 +200,6 @@ class Outbox:
                 backoff = backoff or Backoff(0.5, 5.0)
                 await delivery.wait_before_retry(backoff.next_delay(retry_after(error)))
             else:
-                self._trouble.recovered(began)
+                if self._trouble.sentence:
+                    self._trouble.recovered(began)
                 return

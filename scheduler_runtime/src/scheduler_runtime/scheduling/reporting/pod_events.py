@@ -86,7 +86,7 @@ class PodEvents:
         if self.mode == "None" or (self.mode == "Failures" and not warning):
             return
         note = truncate(message)
-        key = (pod.uid, reason, action, hash(note))
+        key = (pod.metadata.uid, reason, action, hash(note))
         now = self._clock()
         # The series are in the order of their last events, so those that are over come first.
         while self._series and now - next(iter(self._series.values())).last_at > SERIES_SECONDS:
@@ -103,18 +103,23 @@ class PodEvents:
         self._series.move_to_end(key)
         if series.count == 2 or now - series.written_at >= SERIES_SECONDS:
             series.written_at = now
-            self._write_series(pod.namespace, series)
+            self._write_series(pod.metadata.namespace, series)
 
     def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str, cause: Pod | None = None) -> str:
         """Post an event and return its name. ``cause`` is the pod for which it was done."""
         now = time.time_ns()
-        name = event_object_name(pod.name, now)
+        profile = (pod if cause is None else cause).spec.scheduler_name  # the one that decided
+        reporter = self._reporters.get(profile)
+        if reporter is None:
+            instance = f"{profile}-{self._host}"[:128]
+            reporter = self._reporters[profile] = {"reportingController": profile, "reportingInstance": instance}
+        name = event_object_name(pod.metadata.name, now)
         event: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"namespace": pod.namespace, "name": name},
+            "metadata": {"namespace": pod.metadata.namespace, "name": name},
             "eventTime": micro_time(now),
-            **self._reporter(pod if cause is None else cause),
+            **reporter,
             "action": action,
             "reason": reason,
             "type": kind,
@@ -123,7 +128,7 @@ class PodEvents:
         }
         if cause is not None:
             event["related"] = _reference(cause)
-        path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
+        path = f"/apis/events.k8s.io/v1/namespaces/{pod.metadata.namespace}/events"
 
         async def send() -> None:
             await self._client.request("POST", path, body=event)
@@ -141,23 +146,14 @@ class PodEvents:
 
         self._outbox.put(("series", series.name), send)
 
-    def _reporter(self, pod: Pod) -> dict[str, str]:
-        """The fields that name the reporter: the profile that decides about ``pod``."""
-        profile = pod.spec.scheduler_name
-        reporter = self._reporters.get(profile)
-        if reporter is None:
-            instance = f"{profile}-{self._host}"[:128]
-            reporter = self._reporters[profile] = {"reportingController": profile, "reportingInstance": instance}
-        return reporter
-
 
 def _reference(pod: Pod) -> dict[str, str]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "namespace": pod.namespace,
-        "name": pod.name,
-        "uid": pod.uid,
+        "namespace": pod.metadata.namespace,
+        "name": pod.metadata.name,
+        "uid": pod.metadata.uid,
         "resourceVersion": pod.metadata.resource_version,
     }
 

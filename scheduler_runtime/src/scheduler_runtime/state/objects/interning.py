@@ -9,6 +9,7 @@ to fifty under long names on each.
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,8 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from scheduler_runtime.state.lru import LruCache, next_cleanup_size
-from scheduler_runtime.state.objects.pod_requests import Requests, ResizeRules, follows_from_spec, sum_requests
+from scheduler_runtime.state.lru import next_cleanup_size
+from scheduler_runtime.state.objects.pod_requests import Requests, ResizeRules, sum_requests
 from scheduler_runtime.state.objects.quantity import QuantityError
 from scheduler_runtime.state.objects.structs import (
     Affinity,
@@ -110,8 +111,9 @@ class SharedSpecs:
     """The templates and owners of pods, least recently used ones dropped first."""
 
     def __init__(self, size: int = MAX_TEMPLATES) -> None:
-        self._templates: LruCache[bytes, _Template] = LruCache(size)
-        self._owners: LruCache[bytes, _OwnerGroup] = LruCache(size)
+        self._size = size
+        self._templates: OrderedDict[bytes, _Template] = OrderedDict()
+        self._owners: OrderedDict[bytes, _OwnerGroup] = OrderedDict()
         self._cleanup_at = MIN_CLEANUP
 
     def share(self, pod: Pod, rules: ResizeRules) -> Pod:
@@ -120,20 +122,28 @@ class SharedSpecs:
         Its requests are filled in, by ``rules`` if its status reports other resources than its spec. A malformed
         quantity is no error yet: reading ``pod.requests`` raises it.
         """
-        self._share_metadata(pod.metadata)
+        # Pods without an owner are often unique and would only fill the memory.
+        if pod.metadata.owner_references:
+            self._share_metadata(pod.metadata)
         template = self._share_spec(pod)
         if pod.spec.affinity is not None:
             force_setattr(pod, "terms", template.terms)
+        status = pod.status
         try:
-            if follows_from_spec(pod.status):
-                if template.pending is None:
-                    template.pending = _RunState(pod.requests)
-                force_setattr(pod, "derived", template.pending.requests)
-            else:
+            if (
+                status.container_statuses
+                or status.init_container_statuses
+                or status.resources
+                or status.allocated_resources
+            ):
                 state = template.run_state(pod, rules)
                 force_setattr(pod, "derived", state.requests)
                 for name, value in zip(_RUN_FIELDS, state.status, strict=True):
-                    force_setattr(pod.status, name, value)
+                    force_setattr(status, name, value)
+            else:  # what the pod takes follows from its spec, and so from the template
+                if template.pending is None:
+                    template.pending = _RunState(pod.requests)
+                force_setattr(pod, "derived", template.pending.requests)
         except QuantityError:
             pass
         return pod
@@ -141,58 +151,62 @@ class SharedSpecs:
     def _share_spec(self, pod: Pod) -> _Template:
         """Give ``pod`` the spec of its template, but with its own node and its own affinity to a node's name."""
         spec = pod.spec
-        affinity = _without_node_names(spec.affinity)
-        if not spec.node_name and affinity is spec.affinity:
-            template = self._template(spec)
+        affinity = spec.affinity and _without_node_names(spec.affinity)
+        has_own_part = spec.node_name or affinity is not spec.affinity
+        common = replace(spec, node_name="", affinity=affinity) if has_own_part else spec
+        key = _encode(common)
+        template = self._templates.get(key)
+        if template is None:
+            self._make_room_in(self._templates)
+            template = self._templates[key] = _Template(common)
+        else:
+            self._templates.move_to_end(key)
+        if has_own_part:
+            shared = template.spec.affinity if affinity is spec.affinity else spec.affinity
+            force_setattr(pod, "spec", replace(template.spec, node_name=spec.node_name, affinity=shared))
+        else:
             force_setattr(pod, "spec", template.spec)
-            return template
-        template = self._template(replace(spec, node_name="", affinity=affinity))
-        shared = template.spec.affinity if affinity is spec.affinity else spec.affinity
-        force_setattr(pod, "spec", replace(template.spec, node_name=spec.node_name, affinity=shared))
         return template
 
     def _share_metadata(self, metadata: AnnotatedMeta) -> None:
         """Give ``metadata`` the labels and owners of the first pod with equal ones, and its annotations if equal.
 
-        Annotations are compared apart, because network plugins annotate each pod with its address. Pods without an
-        owner are often unique and would only fill the memory.
+        Annotations are compared apart, because network plugins annotate each pod with its address.
         """
-        if not metadata.owner_references:
-            return
         common = (metadata.namespace, metadata.labels, metadata.owner_references)
         key = _encode(common)
         group = self._owners.get(key)
         if group is None:
-            self._clean_up_if_due()
-            self._owners.put(key, _OwnerGroup(*common, metadata.annotations))
+            self._make_room_in(self._owners)
+            self._owners[key] = _OwnerGroup(*common, metadata.annotations)
             return
+        self._owners.move_to_end(key)
         force_setattr(metadata, "namespace", group.namespace)
         force_setattr(metadata, "labels", group.labels)
         force_setattr(metadata, "owner_references", group.owner_references)
         if metadata.annotations == group.annotations:
             force_setattr(metadata, "annotations", group.annotations)
 
-    def _template(self, spec: PodSpec) -> _Template:
-        key = _encode(spec)
-        template = self._templates.get(key)
-        if template is None:
-            self._clean_up_if_due()
-            template = _Template(spec)
-            self._templates.put(key, template)
-        return template
+    def _make_room_in(self, cache: OrderedDict[bytes, Any]) -> None:
+        """Let one more entry fit in ``cache``, and drop what no pod has any more, once there may be much of it.
 
-    def _clean_up_if_due(self) -> None:
-        """Drop what no pod has any more, once there may be much of it: an old template's pods never come again."""
-        if len(self._templates) + len(self._owners) < self._cleanup_at:
+        The pods of an old template never come again: its entry would only wait to become the oldest one.
+        """
+        if len(cache) >= self._size:
+            cache.popitem(last=False)
+        templates, owners = self._templates, self._owners
+        if len(templates) + len(owners) < self._cleanup_at:
             return
-        self._templates.retain(_Template.is_in_use)
-        self._owners.retain(lambda group: group.references > _UNUSED_OWNER_GROUP)
-        self._cleanup_at = next_cleanup_size(len(self._templates) + len(self._owners), MIN_CLEANUP)
+        for key in [key for key, template in templates.items() if not template.is_in_use()]:
+            del templates[key]
+        for key in [key for key, group in owners.items() if group.references <= _UNUSED_OWNER_GROUP]:
+            del owners[key]
+        self._cleanup_at = next_cleanup_size(len(templates) + len(owners), MIN_CLEANUP)
 
 
-def _without_node_names(affinity: Affinity | None) -> Affinity | None:
+def _without_node_names(affinity: Affinity) -> Affinity:
     """``affinity`` without its node affinity if that names nodes: the DaemonSet controller gives one to each pod."""
-    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+    if affinity.node_affinity is None or affinity.node_affinity.required is None:
         return affinity
     names_nodes = any(term.match_fields for term in affinity.node_affinity.required.node_selector_terms)
     return replace(affinity, node_affinity=None) if names_nodes else affinity

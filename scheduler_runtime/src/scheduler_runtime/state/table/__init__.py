@@ -8,7 +8,7 @@ from scheduler_runtime.state.table.affinity_terms import (
     TermKind,
     terms_of,
 )
-from scheduler_runtime.state.table.columns import Ints, LabelColumn, Mask, wrap_int64
+from scheduler_runtime.state.table.columns import INT64, Ints, LabelColumn, Mask, wrap_int64
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.node_table import NodeTable
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
@@ -26,6 +26,7 @@ from scheduler_runtime.state.table.table import Table, allocatable_of
 
 __all__ = [
     "EVERY_ADDRESS",
+    "INT64",
     "NO_LABELS",
     "AffinityTerm",
     "AffinityTerms",

@@ -44,7 +44,7 @@ class AffinityTerm:
         """True if the term selects ``pod``, whose namespace has these labels."""
         if self.requirements is None:
             return False
-        if pod.namespace not in self.namespaces and (
+        if pod.metadata.namespace not in self.namespaces and (
             self.namespace_requirements is None or not all_hold(self.namespace_requirements, namespace_labels)
         ):
             return False
@@ -86,10 +86,10 @@ def terms_of(pod: Pod) -> AffinityTerms:
     if by_namespace is None:
         by_namespace = {}
         force_setattr(pod, "terms", by_namespace)
-    terms: AffinityTerms | None = by_namespace.get(pod.namespace)
+    terms: AffinityTerms | None = by_namespace.get(pod.metadata.namespace)
     if terms is None:
         near, apart = affinity.pod_affinity or PodAffinityTerms(), affinity.pod_anti_affinity or PodAffinityTerms()
-        terms = by_namespace[pod.namespace] = AffinityTerms(
+        terms = by_namespace[pod.metadata.namespace] = AffinityTerms(
             tuple(_read_required(pod, near, "spec.affinity.podAffinity")),
             tuple(_read_required(pod, apart, "spec.affinity.podAntiAffinity")),
             (
@@ -121,7 +121,7 @@ def _read_term(pod: Pod, term: PodAffinityTerm, path: str) -> AffinityTerm:
         namespace_requirements = read_requirements(term.namespace_selector)
     except SelectorError as error:
         raise SelectorError(field_path + error.path, error.reason) from None
-    namespaces = frozenset((pod.namespace,)) if is_own_namespace else frozenset(term.namespaces)
+    namespaces = frozenset((pod.metadata.namespace,)) if is_own_namespace else frozenset(term.namespaces)
     return AffinityTerm(namespaces, namespace_requirements, requirements, term.topology_key)
 
 

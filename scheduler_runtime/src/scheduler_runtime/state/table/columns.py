@@ -19,9 +19,13 @@ Ints = NDArray[np.int64]
 """A whole number per node, in the table's order."""
 
 
+INT64 = range(-(2**63), 2**63)
+"""The numbers that 64 bits hold."""
+
+
 def wrap_int64(number: int) -> int:
     """``number`` as 64 bits hold it: beyond them it wraps around, as Go's int64 does."""
-    return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
+    return (number + 2**63) % 2**64 - 2**63
 
 
 class Column:
@@ -36,7 +40,8 @@ class Column:
 
     def add(self, row: int, amount: int) -> None:
         """Add ``amount`` to the whole number in a row; beyond 64 bits it wraps around, as upstream's does."""
-        self.writable[row] = wrap_int64(self.writable.item(row) + amount)
+        total = self.writable.item(row) + amount
+        self.writable[row] = total if total in INT64 else wrap_int64(total)
 
     def resize(self, rows: int, capacity: int) -> None:
         """Have ``rows`` rows, with room for ``capacity``. Arrays that readers got before stay as they are."""

@@ -145,5 +145,7 @@ class NodeTable(TableReader):
     __slots__ = ("feasible",)
 
     def __init__(self, table: TableReader, feasible: Mask) -> None:
-        super().__init__(table._columns)
+        self._columns = table._columns
+        self.names = table.names
+        self.changes = table.changes
         self.feasible = feasible

@@ -229,7 +229,8 @@ class MatchCountsCache:
 
     def count(self, row: int, pod: Pod, change: int) -> None:
         """Count a pod in a row (1), or take it back (-1)."""
-        self._pods_by_label.count(row, pod, change)
+        if self._pods_by_label.by_key:
+            self._pods_by_label.count(row, pod, change)
         if self._counts:
             for selection, counts in self._index.candidates(pod):
                 if selection.includes(pod):

@@ -8,7 +8,7 @@ from typing import Final
 from scheduler_runtime.state.objects import Pod, QuantityError, Requests
 from scheduler_runtime.state.objects.pod_requests import Amounts
 from scheduler_runtime.state.table.change_log import ChangeLog
-from scheduler_runtime.state.table.columns import Column, Ints, ReferenceCounts
+from scheduler_runtime.state.table.columns import Column, Ints
 
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
 NO_POD: Final = 2**31
@@ -30,7 +30,7 @@ class RequestedResources:
 
     def __init__(self, new_column: Callable[[], Column]) -> None:
         self._new_column = new_column
-        self._pods_by_resource = ReferenceCounts()
+        self._pods_by_resource: dict[str, int] = {}
         self.columns: dict[str, Column] = {}
 
     def column(self, resource: str) -> Column:
@@ -42,17 +42,22 @@ class RequestedResources:
 
     def add(self, row: int, amounts: Amounts) -> None:
         """Count a pod that requests ``amounts`` in a row."""
-        resources = [resource for resource, amount in amounts.items() if amount]
-        self._pods_by_resource.add(resources)
-        for resource in resources:
-            self.column(resource).add(row, amounts[resource])
+        columns, pods_by_resource = self.columns, self._pods_by_resource
+        for resource, amount in amounts.items():
+            if amount:
+                pods_by_resource[resource] = pods_by_resource.get(resource, 0) + 1
+                column = columns[resource] if resource in columns else self.column(resource)
+                column.add(row, amount)
 
     def remove(self, row: int, amounts: Amounts) -> None:
-        """Take back what :meth:`add` counted in a row."""
-        resources = [resource for resource, amount in amounts.items() if amount]
-        for resource in resources:
-            self.columns[resource].add(row, -amounts[resource])
-        self.drop_unused(*self._pods_by_resource.remove(resources))
+        """Take back what :meth:`add` counted in a row, and drop the columns that nobody needs any more."""
+        columns, pods_by_resource = self.columns, self._pods_by_resource
+        for resource, amount in amounts.items():
+            if amount:
+                columns[resource].add(row, -amount)
+                pods_by_resource[resource] -= 1
+                if not pods_by_resource[resource]:
+                    del pods_by_resource[resource], columns[resource]
 
     def drop_unused(self, *resources: str) -> None:
         """Drop the columns of those ``resources`` that no pod on a node requests."""

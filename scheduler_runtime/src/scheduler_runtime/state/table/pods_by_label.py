@@ -24,7 +24,8 @@ class PodsByLabel:
     def __init__(self, pods: Sequence[dict[str, Pod]]) -> None:
         """``pods`` are those in each row."""
         self._pods = pods
-        self._by_key: OrderedDict[str, _PodsByValue] = OrderedDict()
+        self.by_key: OrderedDict[str, _PodsByValue] = OrderedDict()
+        """Empty as long as no selector has asked."""
 
     def rows(self, selectors: Sequence[PodSelector]) -> Iterable[int]:
         """Rows among which are all with pods that all ``selectors`` match."""
@@ -42,7 +43,7 @@ class PodsByLabel:
 
     def count(self, row: int, pod: Pod, change: int) -> None:
         """Count a pod in a row (1), or take it back (-1)."""
-        for key, by_value in self._by_key.items():
+        for key, by_value in self.by_key.items():
             _count(by_value, key, row, pod, change)
 
     def _narrowest(self, selectors: Iterable[PodSelector]) -> tuple[PodSelector, str, Iterable[str]]:
@@ -55,18 +56,18 @@ class PodsByLabel:
         ]
         if not choices:
             return next(iter(selectors)), _EVERY_POD, (_EVERY_POD,)
-        return next((choice for choice in choices if choice[1] in self._by_key), choices[0])
+        return next((choice for choice in choices if choice[1] in self.by_key), choices[0])
 
     def _pods_by_value(self, key: str) -> _PodsByValue:
-        by_value = self._by_key.get(key)
+        by_value = self.by_key.get(key)
         if by_value is None:
-            by_value = self._by_key[key] = {}
+            by_value = self.by_key[key] = {}
             for row, pods in enumerate(self._pods):
                 for pod in pods.values():
                     _count(by_value, key, row, pod, 1)
-            if len(self._by_key) > MAX_KEYS:
-                self._by_key.popitem(last=False)
-        self._by_key.move_to_end(key)
+            if len(self.by_key) > MAX_KEYS:
+                self.by_key.popitem(last=False)
+        self.by_key.move_to_end(key)
         return by_value
 
 

@@ -79,9 +79,9 @@ class Table(TableReader):
         """Count ``pod`` on the node. Raises ValueError when it is counted there already."""
         row = self._columns.rows.get(node_name)
         pods = self._pods_of_unknown_nodes.setdefault(node_name, {}) if row is None else self._columns.pods[row]
-        if pod.uid in pods:
-            raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {node_name} already")
-        pods[pod.uid] = pod
+        if pod.metadata.uid in pods:
+            raise ValueError(f"pod {pod.key} ({pod.metadata.uid}) is on node {node_name} already")
+        pods[pod.metadata.uid] = pod
         if row is not None:
             self._count(row, pod, 1)
 
@@ -93,11 +93,11 @@ class Table(TableReader):
         row = self._columns.rows.get(node_name)
         if row is not None:
             # The version that was counted: the one that the caller has may request something else.
-            counted = self._columns.pods[row].pop(pod.uid)
+            counted = self._columns.pods[row].pop(pod.metadata.uid)
             self._count(row, counted, -1)
             return counted
         pods = self._pods_of_unknown_nodes[node_name]
-        set_aside = pods.pop(pod.uid)
+        set_aside = pods.pop(pod.metadata.uid)
         if not pods:
             del self._pods_of_unknown_nodes[node_name]
         return set_aside
@@ -111,8 +111,8 @@ class Table(TableReader):
         row = self._columns.rows.get(node_name)
         pods = self._pods_of_unknown_nodes[node_name] if row is None else self._columns.pods[row]
         # Kubelets write statuses all the time. If each of them counted as a change, no verdict would stay cached.
-        if same_for_scheduling(pods[pod.uid], pod):
-            pods[pod.uid] = pod
+        if same_for_scheduling(pods[pod.metadata.uid], pod):
+            pods[pod.metadata.uid] = pod
             if self.tracks_uncounted_fields and row is not None:
                 self.changes.add(row)
         else:
@@ -164,7 +164,7 @@ class Table(TableReader):
     def _count(self, row: int, pod: Pod, sign: int) -> None:
         columns = self._columns
         columns.changes.add(row)
-        requests = requests_or_nothing(pod)
+        requests = pod.derived or requests_or_nothing(pod)
         if sign > 0:
             columns.requested.add(row, requests.amounts)
         else:
