@@ -42,9 +42,9 @@ class ApiVersion:
         return bool(self.changes)
 
 
-_SINCE = "SchedulingGates, DynamicResources and NodeDeclaredFeatures came since and run by default"
+_SINCE = "SchedulingGates, DynamicResources and NodeDeclaredFeatures were added and run by default"
 _BETA1 = (
-    f"{_SINCE}; NodeResourcesFit scores in the place of NodeResourcesLeastAllocated; "
+    f"{_SINCE}; NodeResourcesFit scores instead of NodeResourcesLeastAllocated; "
     "NodePreferAvoidPods and the volume limits of single clouds are gone"
 )
 
@@ -134,7 +134,7 @@ def enable_new_plugins_wholly(draft: ProfileDraft, notes: ImportNotes) -> None:
         )
         if is_named or everywhere.disables(name):
             continue  # the input itself decides about the plugin, by name or for all points at once
-        message = f"{name}, which came since, is enabled here too: it works with all of its points only"
+        message = f"{name}, which was added later, is enabled here too: it works with all of its points only"
         for point in points:
             if draft.at(point).enable_again(PluginEntry(name)):
                 notes.remark(draft.path_of(f"plugins.{point}"), message)

@@ -31,7 +31,7 @@ KIND = "KubeSchedulerConfiguration"
 OWN_CREDENTIALS = "left out: Berth's schedulers use the ServiceAccount that Berth makes for them"
 OWN_LEASE = "left out: Berth keeps a Lease of its own for each profile, in its own namespace"
 UNLIMITED = (
-    "says nothing of qps, which kube-scheduler takes for 50 requests a second; Berth sets no limit: "
+    "has no qps, which kube-scheduler reads as 50 requests a second; Berth sets no limit: "
     "write spec.scheduler.clientConnection: {qps: 50, burst: 100} to keep that one"
 )
 _SERVED = "left out: Berth's schedulers serve health and metrics on a port of their own, and the Service names it"
@@ -202,7 +202,7 @@ def _read_alpha_profiles(source: InputPart, version: ApiVersion) -> list[Profile
             plugins.notes.remark(plugins.path_of("postFilter"), "is called preScore since v1alpha2")
         drafts.append(draft)
     drafts = drafts or [ProfileDraft(path=source.path)]
-    source.notes.remark(source.path, "the alpha versions promised nothing; compare what came of it with berth expand")
+    source.notes.remark(source.path, "the alpha versions promised nothing; check the result with berth expand")
     algorithm = source.mapping("algorithmSource")
     algorithm.remark("policy", _POLICY)
     provider = algorithm.text("provider")

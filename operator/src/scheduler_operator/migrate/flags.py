@@ -30,10 +30,10 @@ class CommandFlag:
 
 _SERVING = "left out: Berth's schedulers serve health and metrics in their own way, and the Service names the port"
 _METRICS = "left out: the names and labels of Berth's metrics are fixed; drop what you do not want when scraping"
-_LOGS = "left out: Berth's schedulers log to standard error in one format; spec.scheduler.logLevel says how much"
+_LOGS = "left out: Berth's schedulers log to standard error in one format; spec.scheduler.logLevel sets the verbosity"
 _LOCKING = "left out: Berth's schedulers talk to the API server within limits for the whole process, not for binding"
 _ONCE = "left out: it makes the program print something and end, instead of scheduling"
-_VERSION = "left out: spec.scheduler.kubernetesVersion says which version to behave as; the default is the API server's"
+_VERSION = "left out: spec.scheduler.kubernetesVersion sets the version; the default is the API server's"
 _POLICY_PLACE = "was read together with the flag that names the Policy"
 
 CARRIED = frozenset(

@@ -22,7 +22,7 @@ _KINDS = (
     "a KubeSchedulerConfiguration, a scheduler Policy, a ConfigMap with either, a Pod, DaemonSet or Deployment of "
     "kube-scheduler, OpenShift's Scheduler, or AKS' SchedulerConfiguration"
 )
-_BESIDE = "left out: Berth makes what its schedulers need besides their profiles, permissions first of all"
+_BESIDE = "left out: Berth creates what its schedulers need besides their profiles, for example permissions"
 
 
 @dataclass(frozen=True, slots=True)

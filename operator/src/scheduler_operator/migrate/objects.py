@@ -140,7 +140,7 @@ def _choose_name(draft: ProfileDraft, requested: str, used: Collection[str], not
         is_used = is_profile_name(original)
         reason = "is the name of another one already" if is_used else "cannot be the name of a SchedulerProfile"
         message = f"{original!r} {reason}; it is called {name}: write "
-        notes.remark(draft.name_path, f"{message}spec.schedulerName: {name} in the pods that are to be its own")
+        notes.remark(draft.name_path, f"{message}spec.schedulerName: {name} in its pods")
     if original == DEFAULT_SCHEDULER_NAME:
         message = f"serves every pod that names no scheduler, as {original} does: replacesDefaultScheduler is true; "
         message += "stop the cluster's own scheduler first, or import under another name"
@@ -160,7 +160,7 @@ def _choose_engine(process: ProcessDraft, foreign: list[str], notes: ImportNotes
         return
     plugins = ", ".join(foreign)
     if image.is_upstream and foreign:
-        message = f"is kept, but called as upstream's, which has no {plugins}: name one that has"
+        message = f"is kept, but has the name of upstream's, which has no {plugins}: name one that has"
     elif image.is_upstream and process.needs_kube_scheduler:
         message = "is upstream's: engine KubeScheduler runs the kube-scheduler of the cluster's version"
     elif image.is_upstream:

@@ -32,7 +32,7 @@ def read_policy(source: InputPart) -> ProcessDraft:
     if (version := source.text("apiVersion") or "") not in _API_VERSIONS:
         source.refuse("apiVersion", f"{version!r} is not a version of Policy; the only one is v1")
     source.notes.remark(
-        source.path, "scheduler Policies ended with Kubernetes 1.22; compare what came of it with berth expand"
+        source.path, "scheduler Policies ended with Kubernetes 1.22; check the result with berth expand"
     )
     draft = ProfileDraft(path=source.path)
     _read_predicates(source, draft)
@@ -168,6 +168,6 @@ def _remark_on_plugins(source: InputPart, key: str, verb: str, enabled: list[str
     )
     message = f"are plugins that {verb} today: {', '.join(running) or 'none'}"
     if missing := [plugin for plugin in missing if plugin not in running]:
-        message += f"; no entry stands for {', '.join(missing)}, so that they do not {verb}: "
-        message += "take them out of disabled to have them back"
+        message += f"; there is no entry for {', '.join(missing)}, so they do not {verb}: "
+        message += "remove them from disabled to enable them"
     source.notes.remark(source.path_of(key), message)

@@ -21,7 +21,7 @@ _OPENSHIFT_POLICY = (
 _OPENSHIFT_EXPLAINED = {
     "mastersSchedulable": "left out: it taints nodes, which is no matter of a scheduler; taint them yourself",
     "defaultNodeSelector": "left out: OpenShift writes it into pods as they are created, before any scheduler sees "
-    "them; spec.nodes says which nodes a profile uses",
+    "them; spec.nodes selects the nodes of a profile",
 }
 
 
