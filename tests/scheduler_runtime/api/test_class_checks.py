@@ -99,7 +99,7 @@ FLAWS = [
         f"filter_nodes is not a hook; did you mean filter_node? {OWN}",
         id="of-a-node-plugin",
     ),
-    pytest.param(broken(Plugin, bind=at_once), "bind is no coroutine; write async def bind", id="bind-at-once"),
+    pytest.param(broken(Plugin, bind=at_once), "bind is not a coroutine; write async def bind", id="bind-at-once"),
     pytest.param(broken(Plugin, permit=waits), f"permit {NOBODY_AWAITS}", id="permit-that-waits"),
     pytest.param(broken(filter=yields_later), f"filter {NOBODY_AWAITS}", id="filter-that-waits"),
     pytest.param(
@@ -124,12 +124,12 @@ FLAWS = [
     ),
     pytest.param(
         broken(NodePlugin, filter_node=filters_node, eventz=()),
-        "eventz is nothing that is read of it; did you mean events? One of your own begins with _",
+        "eventz is unknown; did you mean events? Names of your own begin with _",
         id="misspelt-declaration",
     ),
     pytest.param(
         broken(NodePlugin, filter_node=filters_node, row_locale=True),
-        "row_locale is nothing that is read of it; did you mean row_local? One of your own begins with _",
+        "row_locale is unknown; did you mean row_local? Names of your own begin with _",
         id="misspelt-promise",
     ),
     pytest.param(

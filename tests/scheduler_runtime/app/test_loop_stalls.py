@@ -17,8 +17,8 @@ from scheduler_runtime.framework import Placed
 from tests.support.leases import Clock
 
 MULTI_POINT = {"plugins": {"multiPoint": {"enabled": [{"name": "Blocks"}]}}}
-PRE_BIND = "pre_bind of plugin Blocks for default/p held everything up for 5.0 s: "
-PRE_BIND += "await what it waits for, or hand it to asyncio.to_thread"
+PRE_BIND = "pre_bind of plugin Blocks for default/p blocked everything for 5.0 s: "
+PRE_BIND += "use await, or asyncio.to_thread for what blocks"
 
 
 class Blocks(Plugin):
@@ -69,7 +69,7 @@ class Scene:
     ("at", "expected"),
     [
         ("pre_bind", [PRE_BIND]),
-        ("__init__", ["__init__ of plugin Blocks held everything up for 5.0 s: give what takes long to a thread"]),
+        ("__init__", ["__init__ of plugin Blocks blocked everything for 5.0 s: run long work in a thread"]),
         ("", []),
     ],
 )
@@ -104,7 +104,7 @@ async def test_a_plugin_is_not_blamed_when_the_whole_process_was_stopped(
     caplog.set_level(logging.INFO)
     await Scene(monkeypatch, "pre_bind", sample_seconds=5.0).work()
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("INFO", "nothing went on for 5.0 s: no plugin was seen at work")
+        ("INFO", "the event loop stood still for 5.0 s: no plugin was running")
     ]
 
 

@@ -84,10 +84,10 @@ def raises() -> Iterator[str]:
     ("answer", "message"),
     [
         (raises, "ValueError: boom"),
-        ([1, 2], "it gave 1 as a reason; wanted is text"),
+        ([1, 2], "it gave 1 as a reason; expected text"),
         (Nomination("a", reasons="oops"), "it answered 'oops'; wanted are reasons"),  # type: ignore[arg-type]
         (Nomination("ghost"), "it nominated 'ghost', which is no node"),
-        (Reject.pod(5), "it gave 5 as a reason; wanted is text"),  # type: ignore[arg-type]
+        (Reject.pod(5), "it gave 5 as a reason; expected text"),  # type: ignore[arg-type]
         (Consult([]), r"it answered Consult, but handle\.consults\(pod\) is false"),
         (7, "it answered 7; wanted are reasons, a Nomination or a Reject"),
     ],

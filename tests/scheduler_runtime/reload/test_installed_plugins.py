@@ -88,7 +88,7 @@ def test_what_the_document_does_not_name_is_not_imported(site: Path) -> None:
             "def PriceCap(): ...",
             "PriceCap",
             "PriceCap",
-            "wanted is a class of a scheduler_runtime.api.Plugin",
+            "expected a class of a scheduler_runtime.api.Plugin",
             id="no-class",
         ),
         pytest.param(

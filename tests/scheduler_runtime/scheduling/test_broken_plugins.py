@@ -119,21 +119,21 @@ CASES = [
         "filter",
         lambda *_: [Reject(np.ones(9, np.bool_), "x")],
         {},
-        "it rejected bool (9,); wanted is True, or a bool for each of 2 nodes",
+        "it rejected bool (9,); expected True, or a bool for each of 2 nodes",
         id="filter-shape",
     ),
     pytest.param(
         "filter",
         lambda *_: [Reject(True, "x", resolvable=np.ones(9, np.bool_))],
         {},
-        "it said where it is resolvable by bool (9,); wanted is True or False, or a bool for each of 2 nodes",
+        "its resolvable is bool (9,); expected True or False, or a bool for each of 2 nodes",
         id="resolvable-shape",
     ),
     pytest.param(
         "score",
         lambda *_: np.zeros(9),
         {},
-        "it scored float64 (9,); wanted is a number for each of 2 nodes",
+        "it scored float64 (9,); expected a number for each of 2 nodes",
         id="score-shape",
     ),
     pytest.param(
@@ -158,7 +158,7 @@ CASES = [
         "permit",
         waits_a_word,
         {},
-        "it waits '10s' seconds; wanted is a number above 0",
+        "it waits '10s' seconds; expected a number above 0",
         id="permit-waits-a-word",
     ),
 ]

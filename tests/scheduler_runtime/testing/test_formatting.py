@@ -57,7 +57,7 @@ class CannotStart(Sound):
 
 def test_a_plugin_whose_constructor_fails_stands_with_the_line() -> None:
     line = inspect.getsourcelines(CannotStart)[1] + 2
-    assert breach_of(CannotStart, "error") == f"it cannot be made: OSError: no such model file ({FILE}:{line})"
+    assert breach_of(CannotStart, "error") == f"it cannot be created: OSError: no such model file ({FILE}:{line})"
 
 
 class Fickle(Plugin):

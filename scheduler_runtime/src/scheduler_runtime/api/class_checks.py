@@ -83,7 +83,7 @@ def _check_async(kind: type[Plugin]) -> Iterator[str]:
     for name in _hooks(kind):
         method = getattr(kind, name)
         if name in _ASYNC_HOOKS and not inspect.iscoroutinefunction(method):
-            yield f"{name} is no coroutine; write async def {name}"
+            yield f"{name} is not a coroutine; write async def {name}"
         if name not in _ASYNC_HOOKS and (inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)):
             yield f"{name} is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
 
@@ -141,7 +141,7 @@ def _check_names(kind: type[Plugin]) -> Iterator[str]:
             continue
         for declaration in nearest(name, missing, alike=0.8):
             if isinstance(value, _DECLARATIONS[declaration]):
-                yield f"{name} is nothing that is read of it; did you mean {declaration}? One of your own begins with _"
+                yield f"{name} is unknown; did you mean {declaration}? Names of your own begin with _"
 
 
 def _own_attributes(kind: type[Plugin]) -> dict[str, Any]:

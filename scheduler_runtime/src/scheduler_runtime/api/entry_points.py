@@ -28,7 +28,7 @@ def load_plugin(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a module of theirs does is theirs to mend
         return f"{origin} cannot be imported: {type(error).__name__}: {error}"
     if not (isinstance(kind, type) and issubclass(kind, Plugin)):
-        return f"{origin} is {kind!r}; wanted is a class of a scheduler_runtime.api.Plugin"
+        return f"{origin} is {kind!r}; expected a class of a scheduler_runtime.api.Plugin"
     try:
         own_name, flaws = declaration_of(kind).name, "; ".join(flaws_of(kind))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above: a metaclass or a property of theirs

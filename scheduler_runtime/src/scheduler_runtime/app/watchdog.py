@@ -25,9 +25,9 @@ STALL_SECONDS = 1.0
 """A pause of this length is worth a line in the log."""
 REPEAT_SECONDS = 60.0
 _ADVICE = {
-    "pre_bind": "await what it waits for, or hand it to asyncio.to_thread",
-    "bind": "await what it waits for, or hand it to asyncio.to_thread",
-    "__init__": "give what takes long to a thread",
+    "pre_bind": "use await, or asyncio.to_thread for what blocks",
+    "bind": "use await, or asyncio.to_thread for what blocks",
+    "__init__": "run long work in a thread",
 }
 
 CLOCK_SECONDS = 5.0
@@ -136,10 +136,10 @@ class LoopStalls:
             self._logged_at[hook.plugin] = now
         if hook.plugin:
             advice = _ADVICE.get(hook.hook, "everything else waits for it")
-            logger.log(level, "%s held everything up for %.1f s: %s", hook, seconds, advice)
+            logger.log(level, "%s blocked everything for %.1f s: %s", hook, seconds, advice)
         else:
             about = f" while {hook}" if hook.pod else ""
-            logger.log(level, "nothing went on for %.1f s%s: no plugin was seen at work", seconds, about)
+            logger.log(level, "the event loop stood still for %.1f s%s: no plugin was running", seconds, about)
 
 
 def seconds_since_boot() -> float:

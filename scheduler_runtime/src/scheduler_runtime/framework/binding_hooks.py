@@ -60,7 +60,7 @@ class BindingHooks:
             except PluginError as error:
                 raise BindError(plugin, f"running PreBindPreFlight {plugin!r}: {error}") from error
             if answer not in (SKIP, SERIAL, PARALLEL):
-                raise BindError(plugin, f"pre_bind_flight answered {answer!r}; wanted is SKIP, SERIAL or PARALLEL")
+                raise BindError(plugin, f"pre_bind_flight answered {answer!r}; expected SKIP, SERIAL or PARALLEL")
             if answer is not SKIP:
                 plan[plugin] = answer
         return plan

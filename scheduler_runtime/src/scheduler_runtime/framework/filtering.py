@@ -177,5 +177,5 @@ def _check_reasons(hook: Hook, answer: object) -> Sequence[str]:
         raise hook.error(error) from error
     for text in texts:
         if not isinstance(text, str):
-            raise hook.error(f"it gave {text!r} as a reason; wanted is text")
+            raise hook.error(f"it gave {text!r} as a reason; expected text")
     return texts

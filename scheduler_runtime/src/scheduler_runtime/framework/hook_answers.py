@@ -85,7 +85,7 @@ def filter_row_from_filter(hook: Hook, timer: HookTimer = UNTIMED) -> Hook:
 
 def _not_iterable_error(hook: Hook, answer: object) -> PluginError:
     what = type(answer).__name__ if isinstance(answer, Reject) else repr(answer)
-    return hook.error(f"{hook.name} answered {what}; yield Rejects, and none where the pod fits")
+    return hook.error(f"{hook.name} answered {what}; yield Rejects, or nothing if the pod fits")
 
 
 def _reason_error(hook: Hook, reason: object) -> PluginError:
@@ -95,7 +95,7 @@ def _reason_error(hook: Hook, reason: object) -> PluginError:
         fits = "; where the pod fits, filter_node returns None" if by_node else ""
         return hook.error(f"the reason of a Reject is empty; say why, for users read it in the pod's events{fits}")
     if by_node:
-        return hook.error(f"filter_node answered {reason!r}; wanted is text or None")
+        return hook.error(f"filter_node answered {reason!r}; expected text or None")
     return hook.error(f"the reason of a Reject is {reason!r}, not text")
 
 
@@ -106,7 +106,7 @@ def check_rows(hook: Hook, rows: object, size: int) -> Mask:
     if rows is True:
         return np.ones(size, np.bool_)
     raise hook.error(
-        f"it rejected {_shape_of(rows)}; wanted is True, or {_array_of('bool', rows)} for each of {size} nodes"
+        f"it rejected {_shape_of(rows)}; expected True, or {_array_of('bool', rows)} for each of {size} nodes"
     )
 
 
@@ -115,7 +115,7 @@ def check_resolvable(hook: Hook, resolvable: object, size: int) -> None:
     is_mask = isinstance(resolvable, np.ndarray) and resolvable.dtype == np.bool_ and resolvable.shape == (size,)
     if not (is_mask or isinstance(resolvable, bool)):
         raise hook.error(
-            f"it said where it is resolvable by {_shape_of(resolvable)}; wanted is True or False, "
+            f"its resolvable is {_shape_of(resolvable)}; expected True or False, "
             f"or {_array_of('bool', resolvable)} for each of {size} nodes"
         )
 
@@ -128,7 +128,7 @@ def check_rejection(hook: Hook, answer: object) -> Reject:
     if not isinstance(answer, Reject):
         raise unknown_answer_error(hook, answer)
     if not isinstance(answer.reason, str):
-        raise hook.error(f"it gave {answer.reason!r} as a reason; wanted is text")
+        raise hook.error(f"it gave {answer.reason!r} as a reason; expected text")
     return answer
 
 
@@ -147,7 +147,7 @@ def check_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:
     """
     if not isinstance(scores, np.ndarray) or scores.shape != feasible.shape or scores.dtype.kind not in "iuf":
         expected = f"{_array_of('number', scores)} for each of {len(feasible)} nodes"
-        raise hook.error(f"it scored {_shape_of(scores)}; wanted is {expected}")
+        raise hook.error(f"it scored {_shape_of(scores)}; expected {expected}")
     if scores.dtype.kind == "f" and not np.isfinite(scores[feasible]).all():
         raise hook.error("its score of a feasible node is not a finite number")
     # A plugin's int8 would overflow where it is weighted and added up.

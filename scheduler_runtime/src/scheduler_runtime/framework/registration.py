@@ -73,7 +73,7 @@ def _register(name: str, kind: type[Plugin], profile: EffectiveProfile, context:
         for frame, line in walk_tb(error.__traceback__):
             if frame.f_globals.get("__name__", "").partition(".")[0] == package:
                 place = f" ({frame.f_code.co_filename}:{line})"
-        raise RegistrationError(f"plugin {name}: it cannot be made: {format_exception(error)}{place}") from error
+        raise RegistrationError(f"plugin {name}: it cannot be created: {format_exception(error)}{place}") from error
     return RegisteredPlugin(name, plugin, declaration, hooks_of(kind), watches)
 
 

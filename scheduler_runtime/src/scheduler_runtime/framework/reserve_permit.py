@@ -67,7 +67,7 @@ class Reservations:
                 case Wait(timeout):
                     seconds: object = timeout  # An author may have given anything.
                     if not isinstance(seconds, int | float) or not seconds > 0:
-                        raise hook.error(f"it waits {seconds!r} seconds; wanted is a number above 0")
+                        raise hook.error(f"it waits {seconds!r} seconds; expected a number above 0")
                     waits[hook.plugin] = min(seconds, MAX_WAIT_SECONDS)
                 case answer:
                     self._times.observe_since(began, "Permit", rejection_status(resolvable=True))

@@ -115,7 +115,7 @@ def breaches(
     except RegistrationError as error:
         if error.__cause__ is None:
             return [_breach(plugin, "error", str(error).removeprefix(f"plugin {subject.name}: "))]
-        return [Breach("error", f"it cannot be made: {format_exception(error.__cause__, plugin)}")]
+        return [Breach("error", f"it cannot be created: {format_exception(error.__cause__, plugin)}")]
     of_args = round_trip(subject.args, Target.parse(version)) if isinstance(subject.args, PluginArgs) else ()
     return [
         *(_breach(plugin, "round_trip", sentence) for sentence in of_args),

@@ -83,18 +83,18 @@ def fails_to_normalise(*_: Any) -> Ints:
         ),
         pytest.param(
             filtering(lambda _: Reject(np.ones(2, np.bool_), "x")),
-            "plugin Filters failed in filter: it rejected bool (2,); wanted is True, or a bool for each of 3 nodes",
+            "plugin Filters failed in filter: it rejected bool (2,); expected True, or a bool for each of 3 nodes",
             id="filter-shape",
         ),
         pytest.param(
             filtering(lambda _: Reject(np.ones(3), "x")),  # type: ignore[arg-type]
-            "plugin Filters failed in filter: it rejected float64 (3,); wanted is True, or a bool for each of 3 nodes",
+            "plugin Filters failed in filter: it rejected float64 (3,); expected True, or a bool for each of 3 nodes",
             id="filter-type",
         ),
         pytest.param(
             filtering(lambda _: Reject([True, False, True], "x")),  # type: ignore[arg-type]
             "plugin Filters failed in filter: "
-            "it rejected list; wanted is True, or a numpy array (np.array) with a bool for each of 3 nodes",
+            "it rejected list; expected True, or a numpy array (np.array) with a bool for each of 3 nodes",
             id="filter-list",
         ),
         pytest.param(
@@ -105,25 +105,25 @@ def fails_to_normalise(*_: Any) -> Ints:
         ),
         pytest.param(
             answering(None),
-            "plugin Answers failed in filter: filter answered None; yield Rejects, and none where the pod fits",
+            "plugin Answers failed in filter: filter answered None; yield Rejects, or nothing if the pod fits",
             id="filter-forgot-to-yield",
         ),
         pytest.param(
             answering(True),
-            "plugin Answers failed in filter: filter answered True; yield Rejects, and none where the pod fits",
+            "plugin Answers failed in filter: filter answered True; yield Rejects, or nothing if the pod fits",
             id="filter-says-yes",
         ),
         pytest.param(
             answering(Reject(True, "x")),
-            "plugin Answers failed in filter: filter answered Reject; yield Rejects, and none where the pod fits",
+            "plugin Answers failed in filter: filter answered Reject; yield Rejects, or nothing if the pod fits",
             id="filter-returns",
         ),
         pytest.param(
-            by_node(5), "plugin ByNode failed in filter: filter_node answered 5; wanted is text or None", id="node-5"
+            by_node(5), "plugin ByNode failed in filter: filter_node answered 5; expected text or None", id="node-5"
         ),
         pytest.param(
             by_node(["a"]),
-            "plugin ByNode failed in filter: filter_node answered ['a']; wanted is text or None",
+            "plugin ByNode failed in filter: filter_node answered ['a']; expected text or None",
             id="node-list",
         ),
         pytest.param(
@@ -134,13 +134,13 @@ def fails_to_normalise(*_: Any) -> Ints:
         ),
         pytest.param(
             scoring(lambda _: np.zeros(2)),
-            "plugin Judges failed in score: it scored float64 (2,); wanted is a number for each of 3 nodes",
+            "plugin Judges failed in score: it scored float64 (2,); expected a number for each of 3 nodes",
             id="score-shape",
         ),
         pytest.param(
             scoring(lambda _: [1, 2, 3]),
             "plugin Judges failed in score: "
-            "it scored list; wanted is a numpy array (np.array) with a number for each of 3 nodes",
+            "it scored list; expected a numpy array (np.array) with a number for each of 3 nodes",
             id="score-type",
         ),
         pytest.param(
@@ -233,9 +233,9 @@ class Asserts(First):
         (Undeclared, "plugin Undeclared: Undeclared has filter, which is not declared"),
         (Promised, "plugin Promised: score is declared, but Promised has none"),
         (Half, "plugin Half: normalize_score without score never runs"),
-        (CannotStart, "plugin CannotStart: it cannot be made: OSError: no such model file"),
-        (LacksAKey, r"plugin LacksAKey: it cannot be made: KeyError: 'price' \(.*/test_broken_plugins\.py:\d+\)$"),
-        (Asserts, r"plugin Asserts: it cannot be made: AssertionError \(.*/test_broken_plugins\.py:\d+\)$"),
+        (CannotStart, "plugin CannotStart: it cannot be created: OSError: no such model file"),
+        (LacksAKey, r"plugin LacksAKey: it cannot be created: KeyError: 'price' \(.*/test_broken_plugins\.py:\d+\)$"),
+        (Asserts, r"plugin Asserts: it cannot be created: AssertionError \(.*/test_broken_plugins\.py:\d+\)$"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_refused(plugin: type[Plugin], message: str) -> None:
