@@ -18,7 +18,7 @@ from scheduler_runtime.app import memory
 from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.reload.document_sources import DocumentState, Report
+from scheduler_runtime.reload.document_sources import DocumentState, Notify
 from scheduler_runtime.reload.plan import DocumentText, Plan, Planner
 from scheduler_runtime.reload.reloader import DocumentSource
 from scheduler_runtime.scheduling.pending import QueuePlace
@@ -153,8 +153,8 @@ class OneDocument:
     def __init__(self, text: DocumentText) -> None:
         self._text = text
 
-    async def watch(self, report: Report, current: DocumentState) -> None:
-        report(self._text)
+    async def watch(self, notify: Notify, current: DocumentState) -> None:
+        notify(self._text)
         await asyncio.Event().wait()
 
     def locate(self, problem: str) -> str:

@@ -15,7 +15,7 @@ from scheduler_runtime.reload.document_sources import (
     DocumentState,
     NoDocument,
     OwnConfigMap,
-    UnknownDocument,
+    SourceUnreachable,
     UnreadableDocument,
 )
 from scheduler_runtime.reload.plan import DocumentText
@@ -207,7 +207,7 @@ async def test_a_config_map_without_a_document_is_reported() -> None:
 
 
 FORBIDDEN = 'configmaps "berth-a" is forbidden: User "u" cannot list resource "configmaps"'
-UNSEEN = UnknownDocument(
+UNSEEN = SourceUnreachable(
     f"ConfigMap n/berth-a cannot be watched: 403 Forbidden: {FORBIDDEN}; it takes get, list and watch on it"
 )
 
@@ -227,4 +227,4 @@ async def test_a_config_map_that_may_not_be_watched_any_more_is_reported_until_i
 async def test_a_config_map_of_an_api_server_that_does_not_answer_is_reported() -> None:
     async with watching_config_map(*[refuses(503, "ServiceUnavailable", "later")] * 2) as (reports, _):
         why = "watching /api/v1/namespaces/n/configmaps is interrupted: 503 ServiceUnavailable: later"
-        await reports.until(UnknownDocument(f"ConfigMap n/berth-a cannot be watched: {why}"))
+        await reports.until(SourceUnreachable(f"ConfigMap n/berth-a cannot be watched: {why}"))

@@ -22,7 +22,7 @@ from scheduler_runtime.kube.watch.reflector_group import NotListedError
 from scheduler_runtime.reload.document_sources import (
     DocumentState,
     NoDocument,
-    UnknownDocument,
+    SourceUnreachable,
     UnreadableDocument,
 )
 from scheduler_runtime.reload.plan import DocumentText, Plan, Planner
@@ -67,11 +67,11 @@ class Scene:
         self.reports: list[LoadReport] = []
         self.part = Part()
         self.reloader = Reloader(running, (self.part,), planner, self.reports.append, Backoff(0.02, 0.05))
-        self._report: Callable[[DocumentState], None] | None = None
+        self._notify: Callable[[DocumentState], None] | None = None
         self._ready = asyncio.Event()
 
-    async def watch(self, report: Callable[[DocumentState], None], current: DocumentState) -> None:
-        self._report = report
+    async def watch(self, notify: Callable[[DocumentState], None], current: DocumentState) -> None:
+        self._notify = notify
         self._ready.set()
         await asyncio.Event().wait()
 
@@ -79,22 +79,22 @@ class Scene:
         return f"m.yaml: {problem}"
 
     async def log_after(self, newest: DocumentState, log: pytest.LogCaptureFixture) -> str:
-        """Report ``newest``, as at a SIGHUP; return the first line of the log after that."""
+        """Notify of ``newest``, as at a SIGHUP; return the first line of the log after that."""
         await self._ready.wait()
-        assert self._report is not None
+        assert self._notify is not None
         log.clear()
-        self._report(newest)
+        self._notify(newest)
         async with asyncio.timeout(5):
             while not log.records:  # noqa: ASYNC110  what is waited for is a list
                 await asyncio.sleep(0.005)
         return log.messages[0]
 
     async def report(self, newest: DocumentState) -> LoadReport:
-        """Report ``newest``; return what the reloader reports then."""
+        """Notify of ``newest``; return what the reloader reports then."""
         await self._ready.wait()
-        assert self._report is not None
+        assert self._notify is not None
         count = len(self.reports)
-        self._report(newest)
+        self._notify(newest)
         async with asyncio.timeout(5):
             while len(self.reports) == count:  # noqa: ASYNC110  what is waited for is a list
                 await asyncio.sleep(0.005)
@@ -125,7 +125,7 @@ async def test_a_new_document_is_put_in_force_and_reported() -> None:
     async with scene() as at:
         report = await at.report(SECOND)
         assert (report.hash, report.error, at.part.names) == (SECOND.hash, "", [["b"]])
-        page = at.reloader.configz()["componentconfig"]
+        page = at.reloader.configz_page()["componentconfig"]
         assert (page["profiles"][0]["schedulerName"], page["parallelism"]) == ("b", 16)
 
 
@@ -138,7 +138,7 @@ async def test_everything_that_is_wrong_is_reported_and_nothing_changes() -> Non
             "profiles[0].plugin: is not a field; did you mean plugins?",
         ]
         assert at.part.plans == []
-        assert at.reloader.configz()["refused"] == report.error
+        assert at.reloader.configz_page()["refused"] == report.error
 
 
 async def test_what_is_wrong_beside_the_document_has_its_file() -> None:
@@ -187,7 +187,7 @@ async def test_a_document_whose_plugins_cannot_be_read_now_waits_and_that_is_rep
         assert (await at.report(WITH_SOURCE)).error == WAITS
         await times(paths, 6)
         assert [(report.verdict, report.error) for report in at.reports] == [(None, ""), ("waiting", WAITS)]
-        assert [key for key in at.reloader.configz() if key in get_args(Verdict)] == ["waiting"]
+        assert [key for key in at.reloader.configz_page() if key in get_args(Verdict)] == ["waiting"]
         (line,) = [record for record in caplog.records if "stays in force" in record.getMessage()]
         assert line.levelname == "WARNING"
         assert line.getMessage().endswith(f"{WAITS}: ConfigMap n/x: cannot be read: 503: no")
@@ -287,7 +287,7 @@ async def test_a_document_whose_reason_is_another_at_each_try_is_refused_once_un
                 await asyncio.sleep(0.005)
         assert (refusals(), at.reloader.refusals) == (["ERROR"], 1)
         assert (await at.log_after(SECOND, caplog)).startswith("the document is still refused, the last one stays in")
-        assert at.reloader.configz()["refused"] == at.reports[-1].error
+        assert at.reloader.configz_page()["refused"] == at.reports[-1].error
         await at.report(NoDocument("gone"))
         await at.report(SECOND)
         assert (refusals(), at.reloader.refusals) == (["ERROR"], 2)
@@ -300,7 +300,7 @@ async def test_a_document_that_is_missing_stays_in_force_and_is_reported(caplog:
         assert line == f"the document is missing, the last one stays in force: {why}"
         assert caplog.records[0].levelname == "WARNING"
         assert (at.reports[-1].hash, at.reports[-1].verdict, at.reports[-1].error) == (FIRST.hash, "missing", why)
-        assert (at.reloader.configz()["missing"], "refused" in at.reloader.configz()) == (why, False)
+        assert (at.reloader.configz_page()["missing"], "refused" in at.reloader.configz_page()) == (why, False)
         assert await at.log_after(NoDocument(why), caplog) == line.replace("is missing", "is still missing")
 
 
@@ -310,7 +310,7 @@ async def test_a_document_that_cannot_be_read_is_refused(caplog: pytest.LogCaptu
         line = await at.log_after(UnreadableDocument(why), caplog)
         assert line == f"the new document is refused, the last one stays in force: {why}"
         assert (caplog.records[0].levelname, at.reloader.refusals) == ("ERROR", 1)
-        assert at.reloader.configz()["refused"] == why
+        assert at.reloader.configz_page()["refused"] == why
         assert await at.log_after(UnreadableDocument(why), caplog) == line.replace(
             "the new document is", "the document is still"
         )
@@ -322,9 +322,9 @@ async def test_a_document_that_cannot_be_watched_counts_as_not_followed(
 ) -> None:
     why = "ConfigMap n/a cannot be watched: 403"
     async with scene() as at:
-        line = await at.log_after(UnknownDocument(why), caplog)
+        line = await at.log_after(SourceUnreachable(why), caplog)
         assert line == f"the document is waiting, the last one stays in force: {why}"
-        assert (at.reloader.loaded.verdict, at.reloader.configz()["waiting"]) == ("waiting", why)
+        assert (at.reloader.status.verdict, at.reloader.configz_page()["waiting"]) == ("waiting", why)
         assert (await at.report(FIRST)).verdict is None
 
 
@@ -387,18 +387,18 @@ async def test_what_only_a_new_process_goes_by_is_reported_until_it_is_undone(
     async with scene() as at:
         await at.report(document_text(profiles=[{"schedulerName": "b"}], clientConnection={"qps": 7}))
         assert at.part.names == [["b"]]
-        assert at.reloader.configz()["afterRestart"] == ["clientConnection"]
+        assert at.reloader.configz_page()["afterRestart"] == ["clientConnection"]
         assert "clientConnection of the new document: only a new process goes by it" in caplog.text
         await at.report(SECOND)
-        assert "afterRestart" not in at.reloader.configz()
+        assert "afterRestart" not in at.reloader.configz_page()
 
 
 async def test_only_the_newest_of_many_documents_is_followed() -> None:
     async with scene() as at:
         await at.report(SECOND)
-        assert at._report is not None
+        assert at._notify is not None
         for name in ("c", "d", "e"):
-            at._report(document_text(profiles=[{"schedulerName": name}]))
+            at._notify(document_text(profiles=[{"schedulerName": name}]))
         report = await at.report(document_text(profiles=[{"schedulerName": "f"}]))
         assert report.error == ""
         assert at.part.names == [["b"], ["f"]]

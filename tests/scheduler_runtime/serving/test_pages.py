@@ -44,7 +44,7 @@ class SchedulerParts:
     is_stopping: bool = False
     reflectors: tuple[Any, ...] = ()
 
-    def configz(self) -> dict[str, str]:
+    def configz_page(self) -> dict[str, str]:
         return {"hash": "i"}
 
 

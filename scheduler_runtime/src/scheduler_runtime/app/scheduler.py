@@ -70,8 +70,8 @@ FINISH_SECONDS = 10.0
 """How long bindings under way may take at the end, well within a pod's grace period."""
 DRAIN_SECONDS = 3.0
 """How long events and conditions may take at the end."""
-LISTING_SECONDS = 60.0
-"""A process that has not listed everything by then waits for the API server."""
+GARBAGE_COLLECTION_OFF_SECONDS = 60.0
+"""The garbage collector is on again by then, even if the API server has not let us list everything."""
 LAST_REQUESTS_SECONDS = 1.0
 """How long cancelled background work may take to end before the last event is posted."""
 OLDER_DATA = "found older data at the API server than before, such as a backup that was restored, and listed all again"
@@ -106,27 +106,30 @@ class SchedulerInputs:
 class Scheduler:
     """A scheduler process; ``build`` makes its parts."""
 
+    # Used by ``run``.
     election: Election
-    heartbeat: Heartbeat
     lease_events: LeaseEvents
+    nodes: Reflector[Node]
+    pods: Reflector[Pod]
+    objects: WatchedObjects
+    extenders: ExtenderFactory
+    running_reflectors: ReflectorGroup
+    loop: SchedulingLoop
+    underway: PodsUnderway
+    outbox: Outbox
+    background: Sequence[Callable[[], Coroutine[Any, Any, None]]]
+    """What runs beside the scheduling from the start to the end."""
+
+    # Read by gauges and pages.
+    heartbeat: Heartbeat
     cache: Cache
     nominations: Nominations
     queue: SchedulingQueue
     progress: Progress
-    underway: PodsUnderway
-    outbox: Outbox
     pod_events: PodEvents
-    extenders: ExtenderFactory
     frameworks: Frameworks
     updates: ClusterUpdates
-    running_reflectors: ReflectorGroup
-    nodes: Reflector[Node]
-    pods: Reflector[Pod]
-    objects: WatchedObjects
-    loop: SchedulingLoop
     reloader: Reloader
-    background: Sequence[Callable[[], Coroutine[Any, Any, None]]]
-    """What runs beside the scheduling from the start to the end."""
     is_stopping: bool = False
 
     @property
@@ -134,9 +137,9 @@ class Scheduler:
         """The reflectors that must have listed before the first decision."""
         return (*self.objects.reflectors, *self.extenders.reflectors, self.nodes, self.pods)
 
-    def configz(self) -> dict[str, Any]:
+    def configz_page(self) -> dict[str, Any]:
         """Return the content of /configz."""
-        return self.reloader.configz()
+        return self.reloader.configz_page()
 
     async def run(self, stop: asyncio.Event) -> int:
         """Follow the cluster, stand for election and schedule until ``stop`` or the loss of the lease.
@@ -147,36 +150,37 @@ class Scheduler:
             self.running_reflectors.start(self.reflectors)
             background = [group.create_task(run()) for run in self.background]
             try:
-                code = await self._run_until_stopped(stop)
+                has_lost_lease = await self._run_until_stopped(stop)
             finally:
                 for task in background:
                     task.cancel()
                 self.extenders.close()
-            if code and self.election.won.is_set():
+            if has_lost_lease and self.election.won.is_set():
                 # The event that we stopped leading is the last request: whoever reads it may rely on that.
                 await asyncio.wait(background, timeout=LAST_REQUESTS_SECONDS)
                 await self.lease_events.stopped_leading()
-            return code
+            return 1 if has_lost_lease else 0
 
-    async def _run_until_stopped(self, stop: asyncio.Event) -> int:
+    async def _run_until_stopped(self, stop: asyncio.Event) -> bool:
+        """Schedule until ``stop``, and end in order; or return True once the lease is lost."""
         await wait_first(self._wait_synced(), stop.wait())
         if stop.is_set():
-            return 0
+            return False
         self.election.start(self.lease_events.warn)
         await wait_first(self._schedule_as_leader(), stop.wait(), self.election.lost.wait())
-        self.is_stopping = stop.is_set()
         if not stop.is_set():  # the elector has logged why
             logger.warning(
                 "ending with exit code 1: what was begun as the leader must not act any more; "
                 "whatever keeps this process running has to start it again"
             )
             await self.underway.finish(0)
-            return 1
+            return True
+        self.is_stopping = True
         is_finished = await self.underway.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
         await self.election.stop(release=is_finished, unfinished=self.underway.unfinished)
-        return 0
+        return False
 
     async def _wait_synced(self) -> None:
         """Return when everything is listed.
@@ -185,7 +189,7 @@ class Scheduler:
         same reason these are left out of its later runs.
         """
         gc.disable()
-        timer = asyncio.get_running_loop().call_later(LISTING_SECONDS, gc.enable)
+        timer = asyncio.get_running_loop().call_later(GARBAGE_COLLECTION_OFF_SECONDS, gc.enable)
         try:
             while missing := [reflector for reflector in self.reflectors if not reflector.synced.is_set()]:
                 # Look again each second: a new document may have made the reflector needless.
@@ -261,7 +265,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     pod_reflector = Reflector(pods(ResizeRules.of(target)), deciding, updates.pod)
     own_copies: dict[ApiKind, Reflector[Any]] = {NODE: node_reflector, POD: pod_reflector}
     objects = WatchedObjects(plan.watches, deciding, updates.object, own_copies, revisions)
-    extenders.adopt(extenders.create_reflectors(plan.document.extenders), plan.document.extenders)
+    extenders.set_up(plan.document.extenders)
 
     services = _plugin_services(binds, pod_events, queue, objects, nominations, preemption, metrics, progress, cache)
     frameworks.replace(plan, frameworks.build(plan, services))
@@ -270,7 +274,9 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     binding = BindingCycle(frameworks, cache, queue, slots, underway, reporter, metrics)
     loop = SchedulingLoop(queue, frameworks, cache, slots, binding, preemption, reporter, metrics)
 
-    # New documents: every part that depends on the document is in this list.
+    # New documents: every part that depends on the document is in this list. They are prepared from the first to the
+    # last, so that frameworks are built when all that they read is there, and committed from the last to the first, so
+    # that nothing is taken away while the frameworks before still read it.
     reloader = Reloader(
         plan,
         (

@@ -27,7 +27,7 @@ from scheduler_runtime.kube.rate_limit import RateLimit
 from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
 from scheduler_runtime.reload.plan import Plan, Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available
-from scheduler_runtime.reload.reloader import DocumentSource, configz
+from scheduler_runtime.reload.reloader import DocumentSource, configz_page
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError, serve_configured
 from scheduler_runtime.serving.pages import Pages
@@ -43,7 +43,7 @@ async def run(settings: Settings) -> int:
     """
     stop, metrics = asyncio.Event(), Metrics(settings.hidden_metrics)
     elects = settings.document.leader_election.leader_elect
-    pages = Pages(metrics, configz(LoadReport(settings.text.hash, ""), {}), elects=elects)
+    pages = Pages(metrics, configz_page(LoadReport(settings.text.hash, ""), {}), elects=elects)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, sighup_action(settings.files, settings.config_map))
     loop.add_signal_handler(signal.SIGUSR2, pages.log_debug_pages)

@@ -46,6 +46,11 @@ class LoadReport:
     newest_hash: str = ""
     """The document that the verdict is about, as of :func:`document_hash`; empty when there is none."""
 
+    @property
+    def is_pending(self) -> bool:
+        """True if a newer document was read and is not in force: what it lacks may be there later."""
+        return bool(self.newest_hash)
+
     def condition(self) -> dict[str, str]:
         """Return the condition of the scheduler's pod, without the time at which it changed."""
         loaded = f"{self.hash} since {self.loaded_at}"

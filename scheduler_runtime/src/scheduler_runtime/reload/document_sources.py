@@ -48,14 +48,14 @@ class UnreadableDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownDocument:
-    """The API server does not return the ConfigMap at present."""
+class SourceUnreachable:
+    """The source cannot be read at present: the API server does not return the ConfigMap."""
 
     why: str
 
 
-DocumentState = DocumentText | NoDocument | UnreadableDocument | UnknownDocument
-Report = Callable[[DocumentState], None]
+DocumentState = DocumentText | NoDocument | UnreadableDocument | SourceUnreachable
+Notify = Callable[[DocumentState], None]
 
 
 class DocumentFiles:
@@ -75,8 +75,8 @@ class DocumentFiles:
         """Read the files at once, and report their content even if it has not changed."""
         self._read_requested.set()
 
-    async def watch(self, report: Report, current: DocumentState) -> None:
-        """Call ``report`` with the new state each time the files differ from ``current``, until cancelled."""
+    async def watch(self, notify: Notify, current: DocumentState) -> None:
+        """Call ``notify`` with the new state each time the files differ from ``current``, until cancelled."""
         previous = current
         while True:
             with contextlib.suppress(TimeoutError):
@@ -88,7 +88,7 @@ class DocumentFiles:
             # A file may be half written when it is read. Hence a change counts once two reads in a row agree on it;
             # whoever requests a read knows that the file is complete.
             if is_requested or (state != current and state == previous):
-                report(state)
+                notify(state)
                 current = state
             previous = state
 
@@ -137,44 +137,44 @@ class OwnConfigMap:
         self._check_seconds = check_seconds
         self._missing = NoDocument(f"{self._title} is not there; it is followed as soon as it is")
 
-    async def watch(self, report: Report, current: DocumentState) -> None:
-        """Call ``report`` with the new state each time the ConfigMap differs from ``current``, until cancelled.
+    async def watch(self, notify: Notify, current: DocumentState) -> None:
+        """Call ``notify`` with the new state each time the ConfigMap differs from ``current``, until cancelled.
 
-        While it cannot be watched, an UnknownDocument is reported, and its content again when that is over.
+        While it cannot be watched, a SourceUnreachable is passed on, and its content again when that is over.
         """
-        reports = _Reports(report, current)
+        notifier = _Notifier(notify, current)
         reflector: Reflector[ConfigMap] = Reflector(
-            reflected_kind(self._watch), self._client, lambda change: reports.update_content(self._read(change))
+            reflected_kind(self._watch), self._client, lambda change: notifier.update_content(self._read(change))
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            group.create_task(self._report_if_missing(reflector, reports))
+            group.create_task(self._notify_if_missing(reflector, notifier))
             was_unknown = False
             while True:
                 await asyncio.sleep(self._check_seconds)
                 unknown = self._describe_trouble(reflector)
-                is_reported = isinstance(reports.latest, UnknownDocument)
+                is_notified = isinstance(notifier.latest, SourceUnreachable)
                 # The text of a mere interruption may differ at each try: it is reported once. A refusal is reported
                 # with each new text, as it says what to do.
-                if unknown and was_unknown and (reflector.refusal or not is_reported):
-                    reports.send(unknown)
-                elif not unknown and is_reported:
-                    reports.send(reports.content)
+                if unknown and was_unknown and (reflector.refusal or not is_notified):
+                    notifier.send(unknown)
+                elif not unknown and is_notified:
+                    notifier.send(notifier.content)
                 was_unknown = unknown is not None
 
-    async def _report_if_missing(self, reflector: Reflector[ConfigMap], reports: _Reports) -> None:
+    async def _notify_if_missing(self, reflector: Reflector[ConfigMap], notifier: _Notifier) -> None:
         # A list without the ConfigMap is no change of an object, so the reflector reports none.
         await reflector.synced.wait()
         if not reflector.objects:
-            reports.update_content(self._missing)
+            notifier.update_content(self._missing)
 
-    def _describe_trouble(self, reflector: Reflector[ConfigMap]) -> UnknownDocument | None:
+    def _describe_trouble(self, reflector: Reflector[ConfigMap]) -> SourceUnreachable | None:
         """Return why the content is unknown: it was never listed, or may not be watched any more; None if it is."""
         if refusal := reflector.refusal:
             rights = "; it takes get, list and watch on it" if refusal.status == 403 else ""
-            return UnknownDocument(f"{self._title} cannot be watched: {refusal}{rights}")
+            return SourceUnreachable(f"{self._title} cannot be watched: {refusal}{rights}")
         if not reflector.synced.is_set():
-            return UnknownDocument(f"{self._title} cannot be watched: {reflector.trouble or 'no answer yet'}")
+            return SourceUnreachable(f"{self._title} cannot be watched: {reflector.trouble or 'no answer yet'}")
         return None
 
     def _read(self, change: Change[ConfigMap]) -> DocumentState:
@@ -190,11 +190,11 @@ class OwnConfigMap:
         return f"{self._title}: {problem}"
 
 
-class _Reports:
+class _Notifier:
     """Passes on a state if it differs from the latest that was passed on."""
 
-    def __init__(self, report: Report, current: DocumentState) -> None:
-        self._report = report
+    def __init__(self, notify: Notify, current: DocumentState) -> None:
+        self._notify = notify
         self.latest = current
         self.content = current
         """The content of the ConfigMap as it was last seen."""
@@ -205,14 +205,14 @@ class _Reports:
 
     def send(self, state: DocumentState) -> None:
         if state != self.latest:
-            self._report(state)
+            self._notify(state)
             self.latest = state
 
 
 class NoSource:
     """The source of a process that was started without a document: none ever comes."""
 
-    async def watch(self, report: Report, current: DocumentState) -> None:
+    async def watch(self, notify: Notify, current: DocumentState) -> None:
         """Wait until cancelled."""
         await asyncio.Event().wait()
 

@@ -3,7 +3,7 @@
 source ──► DocumentText ──► Planner ──► prepare: watches listed, frameworks built ──► commit, between two decisions
               │                │                     │                                     │
               │                └─────────────────────┴── refused: the last one stays       │
-              └── missing or unknown: the last one stays in force                          ▼
+              └── missing or unreachable: the last one stays in force                          ▼
                                                           reported: log, /configz, condition of the pod
 """
 
@@ -24,8 +24,8 @@ from scheduler_runtime.kube.watch.reflector_group import NotListedError
 from scheduler_runtime.reload.document_sources import (
     DocumentState,
     NoDocument,
-    Report,
-    UnknownDocument,
+    Notify,
+    SourceUnreachable,
     UnreadableDocument,
 )
 from scheduler_runtime.reload.plan import DocumentText, Plan, Planner, log_values
@@ -42,8 +42,8 @@ LONGEST_RETRY_SECONDS = 60.0
 class DocumentSource(Protocol):
     """A source of new documents."""
 
-    async def watch(self, report: Report, current: DocumentState) -> None:
-        """Call ``report`` each time the document changes from ``current``, or a report is requested."""
+    async def watch(self, notify: Notify, current: DocumentState) -> None:
+        """Call ``notify`` with the newest state each time it differs from ``current``, or when a read is requested."""
         ...
 
     def locate(self, problem: str) -> str:
@@ -101,55 +101,56 @@ class Reloader:
         self._last_reason = ""
         self.refusals = 0
         """How many documents were refused; trying one again does not count, whatever it is refused for then."""
-        self.loaded = LoadReport(running.text.hash, now())
-        report(self.loaded)
+        self.status = LoadReport(running.text.hash, now())
+        """The document in force, and what became of a newer one: the last that was reported."""
+        report(self.status)
 
     async def run(self, source: DocumentSource) -> None:
         """Follow the documents of ``source`` until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(source.watch(self._set_newest, self._running.text))
             while True:
-                is_reported = await self._wait_for_report_or_retry()
-                before = self.loaded.hash, self._last_verdict
+                has_news = await self._wait_for_news_or_retry()
+                before = self.status.hash, self._last_verdict
                 match newest := self._newest:
                     case NoDocument(why):
                         self._keep_current(newest, "missing", why, why)
                     case UnreadableDocument(why):
                         self._keep_current(newest, "refused", why, why)
-                    case UnknownDocument(why):
+                    case SourceUnreachable(why):
                         self._keep_current(newest, "waiting", why, why)
                     case DocumentText() if newest == self._running.text:
-                        if self.loaded.verdict:  # it was changed, and changed back
-                            self._put_in_force(self._running, self.loaded.loaded_at)
-                            logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
+                        if self.status.verdict:  # it was changed, and changed back
+                            self._put_in_force(self._running, self.status.loaded_at)
+                            logger.info("the document is again the one in force", extra={"hash": self.status.hash})
                     case DocumentText():
                         await self._load(newest, source)
-                if is_reported and (self.loaded.hash, self._last_verdict) == before:
+                if has_news and (self.status.hash, self._last_verdict) == before:
                     # A SIGHUP that changed nothing is answered too.
-                    if verdict := self.loaded.verdict:
+                    if verdict := self.status.verdict:
                         text = "the document is still %s, the last one stays in force: %s"
                         logger.warning(text, verdict, self._last_reason)
                     else:
-                        logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
+                        logger.info("the document is unchanged and in force", extra={"hash": self.status.hash})
 
     def _set_newest(self, newest: DocumentState) -> None:
         # While one document is being loaded, only the newest of those that come is remembered.
         self._newest = newest
         self._has_news.set()
 
-    async def _wait_for_report_or_retry(self) -> bool:
-        """Return True when the source reports, False when it is time to try a refused document again.
+    async def _wait_for_news_or_retry(self) -> bool:
+        """Return True when the source has news, False when it is time to try a refused document again.
 
         What a refused document lacked may be there by now: a right, a kind, the code of a plugin.
         """
-        is_refused = bool(self.loaded.newest_hash)
+        is_pending = self.status.is_pending
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._backoff.next_delay() if is_refused else None):
+            async with asyncio.timeout(self._backoff.next_delay() if is_pending else None):
                 await self._has_news.wait()
                 self._backoff.reset()
-        is_reported = self._has_news.is_set()
+        has_news = self._has_news.is_set()
         self._has_news.clear()
-        return is_reported
+        return has_news
 
     async def _load(self, text: DocumentText, source: DocumentSource) -> None:
         def refuse(why: str) -> None:
@@ -164,7 +165,7 @@ class Reloader:
         except PluginSourceUnavailableError as error:
             # The cause may differ at each try, so it is no part of the report.
             logger.debug("the new document waits", extra={"because": str(error)})
-            if text.hash != self.loaded.newest_hash:  # for one that was refused this is nothing new
+            if text.hash != self.status.newest_hash:  # for one that was refused this is nothing new
                 self._keep_current(text, "waiting", WAITS, WAITS if error.is_logged else f"{WAITS}: {error}")
         except (RegistrationError, NotListedError) as error:
             refuse(str(error))
@@ -208,20 +209,20 @@ class Reloader:
             self._last_verdict = newest, verdict
             self.refusals += verdict == "refused"
             level = logging.ERROR if verdict == "refused" else logging.WARNING
-            subject = "document" if isinstance(newest, NoDocument | UnknownDocument) else "new document"
+            subject = "document" if isinstance(newest, NoDocument | SourceUnreachable) else "new document"
             logger.log(level, "the %s is %s, the last one stays in force: %s", subject, verdict, log_reason)
         newest_hash = newest.hash if isinstance(newest, DocumentText) else ""
-        report = LoadReport(self.loaded.hash, self.loaded.loaded_at, verdict, why, newest_hash)
-        if report != self.loaded:
+        report = LoadReport(self.status.hash, self.status.loaded_at, verdict, why, newest_hash)
+        if report != self.status:
             self._set_report(report)
 
     def _set_report(self, report: LoadReport) -> None:
-        self.loaded = report
+        self.status = report
         self._report(report)
 
-    def configz(self) -> dict[str, Any]:
+    def configz_page(self) -> dict[str, Any]:
         """Return the content of /configz."""
-        return configz(self.loaded, self._running.full_document, self._fields_after_restart())
+        return configz_page(self.status, self._running.full_document, self._fields_after_restart())
 
     def _fields_after_restart(self) -> list[str]:
         """Return the fields of the document in force that only a new process goes by, and that changed."""
@@ -229,7 +230,9 @@ class Reloader:
         return [name for name, value in fields.items() if value != self._startup_fields[name]]
 
 
-def configz(report: LoadReport, full_document: Mapping[str, Any], after_restart: Sequence[str] = ()) -> dict[str, Any]:
+def configz_page(
+    report: LoadReport, full_document: Mapping[str, Any], after_restart: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the content of /configz: the document in force, its state, and its fields that take a restart."""
     return {
         "hash": report.hash,

@@ -84,7 +84,7 @@ class SchedulerView(Protocol):
         """The reflectors that must have listed before the first decision."""
         ...
 
-    def configz(self) -> Mapping[str, Any]:
+    def configz_page(self) -> Mapping[str, Any]:
         """Return the content of /configz."""
         ...
 
@@ -167,7 +167,7 @@ class Pages:
 
     def configz_page(self) -> Mapping[str, Any]:
         """Return the content of /configz."""
-        return self._scheduler.configz() if self._scheduler else self._configz
+        return self._scheduler.configz_page() if self._scheduler else self._configz
 
     def resource_metrics_page(self) -> str:
         """Return the text of /metrics/resources."""

@@ -82,7 +82,7 @@ def add_document_gauges(metrics: Metrics, reloader: Reloader, source: str) -> No
     """Add the gauges about the documents at ``source``: whether the newest is in force, and how many were refused."""
 
     def verdicts() -> Samples:
-        return {(("why", verdict),): float(verdict == reloader.loaded.verdict) for verdict in get_args(Verdict)}
+        return {(("why", verdict),): float(verdict == reloader.status.verdict) for verdict in get_args(Verdict)}
 
     text = "Whether the newest document is not in force, and why."
     metrics.show("berth_document_not_followed", text, verdicts)

@@ -222,6 +222,10 @@ class ExtenderFactory:
             return ()
         return (self._raw_objects.create_nodes_reflector(),)
 
+    def set_up(self, configs: Sequence[ExtenderConfig]) -> None:
+        """Read nodes as the extenders of the first document need it, before any reflector runs."""
+        self.adopt(self.create_reflectors(configs), configs)
+
     def adopt(self, reflectors: Reflectors, configs: Sequence[ExtenderConfig]) -> Reflectors:
         """Read nodes as the extenders of ``configs`` need it; return the reflectors that need not run any longer.
 
