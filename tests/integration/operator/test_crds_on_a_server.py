@@ -293,7 +293,7 @@ def test_is_refused(server: Cluster, manifest: Object, words: str) -> None:
 
 def test_fields_are_explained(server: Cluster) -> None:
     text = server.kubectl("explain", "schedulerprofile.spec.scheduler.replicas").stdout
-    assert "How many processes" in text
+    assert "Number of processes" in text
 
 
 def test_kinds_have_short_names_and_a_category(server: Cluster) -> None:
