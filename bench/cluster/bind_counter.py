@@ -68,6 +68,7 @@ class Bound:
                 if frame.startswith(ERROR):
                     raise WatchError(f"the watch on the pods of {self.namespace} reports {frame!r}")
                 counted += frame.startswith(ADDED)
+            # A new watch counts from zero again; the total must not fall meanwhile.
             self.count = max(self.count, counted)
             self._grown.set()
 

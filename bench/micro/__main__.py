@@ -72,7 +72,7 @@ def measure(family: Family, nodes: int, count: int) -> Result:
     """Place ``count`` pods on a cluster of ``nodes``."""
     scene = Scene(family, nodes)
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # the scene outlives the measurement: collections must not walk it
     times = sorted(scene.nanoseconds(pods) / BATCH / 1000 for pods in scene.batches(count))
     classes = scene.framework.answer_cache
     return Result(times[0], times[len(times) // 2], classes.hits / max(classes.hits + classes.misses, 1))

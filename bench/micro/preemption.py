@@ -84,7 +84,7 @@ def measure(kind: Kind, nodes: int, count: int = 20) -> tuple[float, float]:
     scene = Scene(kind, nodes)
     list(scene.milliseconds(1))
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # the scene outlives the measurement: collections must not walk it
     times = sorted(scene.milliseconds(count))
     return times[0], times[len(times) // 2]
 

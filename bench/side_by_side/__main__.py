@@ -75,6 +75,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def order(selected: Sequence[Workload], contenders: Sequence[Contender], repetitions: int) -> Iterator[Turn]:
     """The runs in their order: each workload through all contenders before the next, each time another one first."""
     for repetition, (place, workload) in itertools.product(range(repetitions), enumerate(selected)):
+        # Rotated, so that no contender gains from always running first or last.
         first = (repetition + place) % len(contenders)
         for contender in (*contenders[first:], *contenders[:first]):
             yield repetition + 1, workload, contender

@@ -68,6 +68,7 @@ class Loader:
         self._waiting: asyncio.Queue[Metadata] = asyncio.Queue()
         self._under_way = 0
         self._crowded = asyncio.Event()
+        # Bindings first: events wait while every binder is busy.
         self._outbox = Outbox(is_busy=lambda: self._under_way == BINDERS)
 
     async def run(self, port: int) -> None:

@@ -83,7 +83,7 @@ def run(workload: Workload, contender: Contender, repetition: int, kubernetes: s
     with devcluster.running(control_plane(kubernetes)) as cluster:
         process = schedulers.start(contender, cluster, kubernetes)
         pids = {"scheduler": process.pid, **cluster.pids(), BENCH: os.getpid()}
-        pids.pop(contender.name)
+        pids.pop(contender.name)  # the guard lists the contender as a component too: it must not count twice
         result: Run = uvloop.run(_Attempt(workload, contender, repetition, cluster, pids).run())
         if not process.is_alive:
             raise RuntimeError(f"{contender.name} ended during {workload.name}")

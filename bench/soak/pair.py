@@ -81,6 +81,7 @@ class Pair:
             other.life.settled = time.monotonic()
         else:
             await asyncio.sleep(DOWN_SECONDS)
+        # The requests of the ended process must not count for the new one.
         self._audit.read()
         await victim.start(self._audit.sent(victim.name))
         return f"{ended} was {'killed' if outright else 'told to end'}", missed

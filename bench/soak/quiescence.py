@@ -65,6 +65,7 @@ class Calm:
 
     async def _doubts(self, scheduler: Scheduler) -> list[str]:
         """Differences between the scheduler's metrics and cache and the figures of the API server and the kernel."""
+        # The state of the process is taken before and after: what the metrics say of it must lie between the two.
         differs, before = await scheduler.differences(), scheduler.state()
         scrape, after = await scheduler.scrape(), scheduler.state()
         resources = await scheduler.resources()

@@ -107,7 +107,7 @@ class Soak:
             await self.pair.change(number)
             ended, missed = await self.pair.end_one(number)
             await asyncio.sleep(max(0.0, start + self.plan.churn_seconds - time.monotonic()))
-            await self.pair.change_back()
+            await self.pair.change_back()  # pods of every profile must be schedulable in the calm
         await self._calm.settle(churn)
         await self._calm.judge()
         self.pair.look()

@@ -62,6 +62,7 @@ def up(spec: Spec | None = None, *, progress: Progress = silent) -> Cluster:
         guard = _claim(spec.name)
     try:
         cluster = _make(spec, guard, binaries, progress)
+        # Saved before detached: ``find`` must know every cluster that outlives this process.
         cluster.save()
         guard.detach()
     except BaseException:

@@ -91,7 +91,7 @@ class Container:
             launch = await self._next_launch()
             if launch is None:
                 return False
-            self._restarts += end is not None
+            self._restarts += end is not None  # a first start is no restart
             end = await self._run_once(launch)
 
     async def stop(self, grace_seconds: float) -> None:

@@ -70,6 +70,7 @@ class PodLife:
                     tokens = group.create_task(self._tokens.keep_fresh(self._wake, self._no_mount))
                     await self._live()
                     tokens.cancel()
+                # A finished pod stays until somebody deletes its object.
                 await self._deleted.wait()
                 await self._say_farewell()
                 for task in background:
