@@ -132,36 +132,30 @@ def build_documents(
         if objects.documents and objects.plugin_configs:
             declared = profiles.declared_plugins(objects, namespace)
     for source in objects.documents:
-        document = _read_document(source, target, declared, engine)
-        if isinstance(document, SchedulerDocument):
-            documents.append(document)
+        # A document is taken as it is, with plugins that are declared or installed beside berth.
+        installed = find_installed(source.value, declared)
+        plugins = {**installed.plugins, **declared}
+        accepted = config.check_document(source.value, target, plugins)
+        if installed.problems or isinstance(accepted, Problems):
+            for problem in installed.add_problems(accepted if isinstance(accepted, Problems) else (), target):
+                message = problem.message.replace(config.DECLARE_IT, OF_ONES_OWN)
+                refusals.append(refusal(source, replace(problem, message=message)))
             continue
-        for problem in document:
-            message = problem.message.replace(config.DECLARE_IT, OF_ONES_OWN)
-            refusals.append(refusal(source, replace(problem, message=message)))
+        document, effective = accepted.document, accepted.profiles
+        findings = config.lint(document, target, plugins, engine, effective)
+        findings, _ = config.split_allowed(findings, source.allowed_codes)
+        documents.append(
+            SchedulerDocument(
+                target=target,
+                document=document,
+                text=config.dump(document),
+                parts=tuple(ProfilePart(source, f"profiles[{index}]", one) for index, one in enumerate(effective)),
+                findings=tuple((source, finding) for finding in (*unknown_allowances(source), *findings)),
+                declared=plugins,
+                engine=engine,
+            )
+        )
     return DocumentSet(tuple(documents), tuple(dict.fromkeys(refusals)))
-
-
-def _read_document(
-    source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine
-) -> SchedulerDocument | Problems:
-    """Read a KubeSchedulerConfiguration as it is, with plugins that are declared or installed beside berth."""
-    installed = find_installed(source.value, declared)
-    plugins = {**installed.plugins, **declared}
-    accepted = config.check_document(source.value, target, plugins)
-    if installed.problems or isinstance(accepted, Problems):
-        return installed.add_problems(accepted if isinstance(accepted, Problems) else (), target)
-    document, profiles = accepted.document, accepted.profiles
-    findings, _ = config.split_allowed(config.lint(document, target, plugins, engine, profiles), source.allowed_codes)
-    return SchedulerDocument(
-        target=target,
-        document=document,
-        text=config.dump(document),
-        parts=tuple(ProfilePart(source, f"profiles[{index}]", profile) for index, profile in enumerate(profiles)),
-        findings=tuple((source, finding) for finding in (*unknown_allowances(source), *findings)),
-        declared=plugins,
-        engine=engine,
-    )
 
 
 def unknown_allowances(source: Source) -> Iterator[Finding]:

@@ -72,9 +72,34 @@ def main() -> None:
 
 def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Status:
     """Run one command. Its answer is written at the end; when the input is refused, only the reasons are."""
-    answer = _run_command(arguments, console, name)
-    if isinstance(answer, Status):
-        return answer
+    try:
+        result: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
+    except RefusedError as error:
+        answer = Answer(remarks=tuple(map(str, error.refusals)), status=Status.REFUSED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        answer = Answer(error.format_message() + "\n")
+    except click.ClickException as error:
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        help_hint = f"; see '{context.command_path} --help'" if context else ""
+        command = context.command_path if context else "berth"
+        message = f"{command}: {error.format_message().rstrip('.')}{help_hint}"
+        answer = Answer(remarks=tuple(message.splitlines()), status=Status.REFUSED)
+    except (click.Abort, KeyboardInterrupt):
+        return Status.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a bug of ours, reported as one
+        if console.debug:
+            remarks = "".join(traceback.format_exception(error)).splitlines()
+        else:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            line = f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please "
+            remarks = [f"{line}report it with the input and with what 'berth --debug …' prints"]
+        answer = Answer(remarks=tuple(remarks), status=Status.INTERNAL)
+    else:
+        # click itself answers --help and --version, and returns an exit code.
+        if not isinstance(result, Answer):
+            return Status(result or 0)
+        answer = result
     write(console.stderr, "".join(f"{printable(line)}\n" for line in answer.remarks))
     try:
         write(console.stdout, answer.text)
@@ -82,30 +107,3 @@ def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Stat
         write(console.stderr, f"berth: standard output cannot be written: {error.strerror}\n")
         return Status.NOT_WRITTEN
     return answer.status
-
-
-def _run_command(arguments: Sequence[str], console: Console, name: str) -> Answer | Status:
-    try:
-        result: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
-    except RefusedError as error:
-        return Answer(remarks=tuple(map(str, error.refusals)), status=Status.REFUSED)
-    except click.exceptions.NoArgsIsHelpError as error:
-        return Answer(error.format_message() + "\n")
-    except click.ClickException as error:
-        context = error.ctx if isinstance(error, click.UsageError) else None
-        help_hint = f"; see '{context.command_path} --help'" if context else ""
-        command = context.command_path if context else "berth"
-        message = f"{command}: {error.format_message().rstrip('.')}{help_hint}"
-        return Answer(remarks=tuple(message.splitlines()), status=Status.REFUSED)
-    except (click.Abort, KeyboardInterrupt):
-        return Status.INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - a bug of ours, reported as one
-        if console.debug:
-            lines = "".join(traceback.format_exception(error)).splitlines()
-            return Answer(remarks=tuple(lines), status=Status.INTERNAL)
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        line = f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please "
-        line += "report it with the input and with what 'berth --debug …' prints"
-        return Answer(remarks=(line,), status=Status.INTERNAL)
-    return result if isinstance(result, Answer) else Status(result or 0)

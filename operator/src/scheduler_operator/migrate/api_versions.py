@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from scheduler_operator.migrate.draft import ArgsDraft, PluginEntry, ProfileDraft
 from scheduler_operator.migrate.input_part import ImportNotes
+from scheduler_operator.migrate.removed_plugins import replace_removed_plugins
 
 GROUP = "kubescheduler.config.k8s.io"
 
@@ -82,6 +83,28 @@ _NEW_PLUGINS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Default plugins that no version before v1 had, and the points at which each must be on together."""
+
+
+def translate_to_v1(draft: ProfileDraft, version: ApiVersion, notes: ImportNotes) -> None:
+    """Write out what v1 no longer takes for granted, and replace what v1 does not have."""
+    if draft.plugins.get("multiPoint") and not version.reads_multi_point:
+        del draft.plugins["multiPoint"]
+        message = f"left out, because it changed nothing: kube-scheduler reads it since v1beta3, not in {version.name}"
+        notes.remark(draft.path_of("plugins.multiPoint"), message)
+    replace_removed_plugins(draft, notes, scores_least_allocated=version.scores_least_allocated)
+    if version.is_old:
+        enable_new_plugins_wholly(draft, notes)
+        weigh_balanced_resources_alike(draft, notes)
+    if version.has_old_weights:
+        # After the removed plugins: an old configuration may have named their successors with weights of their own.
+        keep_old_weights(draft, notes, draft.path_of("plugins.score"))
+    if version.lists_own_spreading:
+        spread = draft.args.get("PodTopologySpread")
+        if spread and spread.fields.get("defaultConstraints") and "defaultingType" not in spread.fields:
+            # SetDefaults_PodTopologySpreadArgs of apis/config/v1beta1/defaults.go; v1 refuses constraints without it.
+            spread.fields["defaultingType"] = "List"
+            message = "defaultingType: List is written out, which v1 no longer infers from defaultConstraints"
+            notes.remark(spread.path, message)
 
 
 def keep_old_weights(draft: ProfileDraft, notes: ImportNotes, path: str) -> None:

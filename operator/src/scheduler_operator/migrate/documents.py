@@ -7,9 +7,7 @@ from scheduler_operator.migrate.api_versions import (
     VERSIONS,
     ApiVersion,
     apply_provider,
-    enable_new_plugins_wholly,
-    keep_old_weights,
-    weigh_balanced_resources_alike,
+    translate_to_v1,
 )
 from scheduler_operator.migrate.draft import (
     POINTS,
@@ -22,7 +20,6 @@ from scheduler_operator.migrate.draft import (
 )
 from scheduler_operator.migrate.extenders import read_extender
 from scheduler_operator.migrate.input_part import InputPart
-from scheduler_operator.migrate.removed_plugins import replace_removed_plugins
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog.suggestions import nearest
 
@@ -65,7 +62,7 @@ def read_document(source: InputPart) -> ProcessDraft | None:
     for draft in profiles:
         if draft.percentage_of_nodes_to_score is None:
             draft.percentage_of_nodes_to_score = percentage or None
-        _translate_to_v1(draft, version, source)
+        translate_to_v1(draft, version, source.notes)
     process.profiles = profiles
     for part, key in source.unread():
         # A lenient version too is refused a schedulerName that is misspelt: without it the profile is another
@@ -221,26 +218,3 @@ def _read_alpha_profiles(source: InputPart, version: ApiVersion) -> list[Profile
             if value not in defaults:
                 draft.args.setdefault(plugin, ArgsDraft({}, "")).fields.setdefault(field, value)
     return drafts
-
-
-def _translate_to_v1(draft: ProfileDraft, version: ApiVersion, source: InputPart) -> None:
-    """Write out what v1 no longer takes for granted, and replace what v1 does not have."""
-    notes = source.notes
-    if draft.plugins.get("multiPoint") and not version.reads_multi_point:
-        del draft.plugins["multiPoint"]
-        message = f"left out, because it changed nothing: kube-scheduler reads it since v1beta3, not in {version.name}"
-        notes.remark(draft.path_of("plugins.multiPoint"), message)
-    replace_removed_plugins(draft, notes, scores_least_allocated=version.scores_least_allocated)
-    if version.is_old:
-        enable_new_plugins_wholly(draft, notes)
-        weigh_balanced_resources_alike(draft, notes)
-    if version.has_old_weights:
-        # After the removed plugins: an old configuration may have named their successors with weights of their own.
-        keep_old_weights(draft, notes, draft.path_of("plugins.score"))
-    if version.lists_own_spreading:
-        spread = draft.args.get("PodTopologySpread")
-        if spread and spread.fields.get("defaultConstraints") and "defaultingType" not in spread.fields:
-            # SetDefaults_PodTopologySpreadArgs of apis/config/v1beta1/defaults.go; v1 refuses constraints without it.
-            spread.fields["defaultingType"] = "List"
-            message = "defaultingType: List is written out, which v1 no longer infers from defaultConstraints"
-            notes.remark(spread.path, message)

@@ -61,13 +61,24 @@ class ContainerFiles:
         notes = self.container.notes
         if (text := self.inputs.file(file)) is not None:
             return read_text(text, flag_path, notes)
-        name, key = self._mounted_config_map(file)
-        if name and (config_map := self.inputs.claim_config_map(name)) is not None:
-            return read_config_map(config_map, key)
+        missing = "that file"
+        volumes = {str(volume.get("name")): volume.get("configMap") for volume in _mappings(self.spec.value, "volumes")}
+        for mount in _mappings(self.container.value, "volumeMounts"):
+            folder = str(mount.get("mountPath") or "").rstrip("/")
+            volume = volumes.get(str(mount.get("name")))
+            if not folder or not isinstance(volume, dict) or not f"{file}/".startswith(f"{folder}/"):
+                continue
+            # mountPath is the file itself when a subPath is mounted.
+            path = file[len(folder) :].lstrip("/") or str(mount.get("subPath") or "")
+            keys = [str(item.get("key")) for item in _mappings(volume, "items") if item.get("path") == path]
+            name = str(volume.get("name"))
+            if (config_map := self.inputs.claim_config_map(name)) is not None:
+                return read_config_map(config_map, next(iter(keys), path or None))
+            missing = f"the ConfigMap {name}"
+            break
         # Somebody who gives one Deployment and one configuration means the one by the other, whatever the mount.
         if (document := self.inputs.claim_only_document()) is not None:
             return document
-        missing = f"the ConfigMap {name}" if name else "that file"
         notes.refuse(flag_path, f"names {file}, which is not among the inputs: give {missing} as well")
         return None
 
@@ -80,20 +91,6 @@ class ContainerFiles:
         message = f"names the ConfigMap {name}, which is not among the inputs: give it as well"
         self.container.notes.refuse(flag_path, message)
         return None
-
-    def _mounted_config_map(self, path: str) -> tuple[str | None, str | None]:
-        """Return the name and the key of the ConfigMap that is mounted at ``path``."""
-        volumes = {str(volume.get("name")): volume.get("configMap") for volume in _mappings(self.spec.value, "volumes")}
-        for mount in _mappings(self.container.value, "volumeMounts"):
-            folder = str(mount.get("mountPath") or "").rstrip("/")
-            config_map = volumes.get(str(mount.get("name")))
-            if not folder or not isinstance(config_map, dict) or not f"{path}/".startswith(f"{folder}/"):
-                continue
-            # mountPath is the file itself when a subPath is mounted.
-            file = path[len(folder) :].lstrip("/") or str(mount.get("subPath") or "")
-            keys = [str(item.get("key")) for item in _mappings(config_map, "items") if item.get("path") == file]
-            return str(config_map.get("name")), next(iter(keys), file or None)
-        return None, None
 
 
 def read_config_map(source: InputPart, key: str | None = None) -> InputPart | None:

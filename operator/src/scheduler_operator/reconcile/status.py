@@ -4,7 +4,7 @@
 means that it will come right by itself, the second that somebody has to change something.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -185,7 +185,18 @@ def _process_conditions(
         message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
         return _conditions(profile, "False", "NoMemberAvailable", message)
     if deployment.is_settled:
-        return _outdated(profile, state.members, document) or _conditions(profile, "True", "Scheduling", ready)
+        behind = [member for member in state.members if not member.has_loaded(document)]
+        if not behind:
+            return _conditions(profile, "True", "Scheduling", ready)
+        refusals, waits = _errors(behind, "refused", document), _errors(behind, "waiting", document)
+        count = len(state.members)
+        short = f"{count - len(behind)} of {count} scheduler processes go by the newest configuration"
+        if not refusals:
+            full = waits or "the others are about to follow it"
+            return _conditions(profile, "False", "RollingOut", short, also="Reconciling", full=full)
+        # A refused document is stalled: no wait helps, only another document.
+        short += "; the last good one stays in force"
+        return _conditions(profile, "False", "NotLoaded", short, also="Stalled", full=refusals)
     is_lasting = bool(deployment.stuck) or (trouble is not None and trouble.is_lasting)
     causes = [str(trouble) if trouble else "", deployment.failure, deployment.stuck]
     rollout = f"{deployment.current} of {deployment.replicas} have the newest configuration"
@@ -198,20 +209,6 @@ def _process_conditions(
         also="Stalled" if is_lasting else "Reconciling",
         full="; ".join(filter(None, causes)) or rollout,
     )
-
-
-def _outdated(profile: UserObject, members: Sequence[SchedulerMember], document: str) -> Status | None:
-    """Return the conditions while a process runs by an older document; None when all have the newest."""
-    behind = [member for member in members if not member.has_loaded(document)]
-    if not behind:
-        return None
-    refusals, waits = _errors(behind, "refused", document), _errors(behind, "waiting", document)
-    short = f"{len(members) - len(behind)} of {len(members)} scheduler processes go by the newest configuration"
-    if not refusals:
-        full = waits or "the others are about to follow it"
-        return _conditions(profile, "False", "RollingOut", short, also="Reconciling", full=full)
-    short += "; the last good one stays in force"
-    return _conditions(profile, "False", "NotLoaded", short, also="Stalled", full=refusals)
 
 
 def _errors(members: Iterable[SchedulerMember], verdict: Verdict, document: str) -> str:

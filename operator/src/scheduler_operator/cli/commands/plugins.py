@@ -10,7 +10,7 @@ from scheduler_operator.cli import parameters
 from scheduler_operator.cli.answers import Answer, Refusal, RefusedError
 
 if TYPE_CHECKING:
-    from scheduler_operator.cli.plugin_facts import Argument, PluginFacts
+    from scheduler_operator.cli.plugin_facts import PluginFacts
 
 _WIDTH = 100
 
@@ -99,7 +99,7 @@ def _format_weight(weight: int | None) -> str:
 def _format_page(facts: "PluginFacts") -> str:
     """Return everything about one plugin, as text in sections."""
     from scheduler_operator.cli.console import printable
-    from scheduler_operator.cli.formatting import format_table
+    from scheduler_operator.cli.formatting import format_inline, format_table
 
     sections = ["".join(f"{line}\n" for line in (facts.name, facts.summary) if line)]
     if facts.origin:
@@ -110,7 +110,19 @@ def _format_page(facts: "PluginFacts") -> str:
             for minor, points in facts.points.items()
         ]
         sections.append(format_table(("KUBERNETES", "DEFAULT", "EXTENSION POINTS"), rows))
-    sections.append("".join(map(_format_argument, facts.arguments)) or "It takes no arguments.\n")
+    paragraphs = []
+    for argument in facts.arguments:
+        has_default = argument.default not in (None, [], "")
+        default = f", default {format_inline(_without_none(argument.default))}" if has_default else ""
+        kind = f"{argument.type}{', required' if argument.required else default}"
+        title = f"{argument.path.rpartition('.')[2]}: {kind}"
+        # Fields of fields stand below them, two spaces further in.
+        indent = "  " * (argument.path.count(".") + 1)
+        inner = f"{indent}  "
+        paragraphs.append(textwrap.fill(title, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    "))
+        paragraphs.append(textwrap.fill(argument.text, _WIDTH, initial_indent=inner, subsequent_indent=inner))
+    arguments = "".join(f"{paragraph}\n" for paragraph in paragraphs if paragraph)
+    sections.append(arguments or "It takes no arguments.\n")
     if facts.hooks:
         lines = [f"hooks        {', '.join(facts.hooks)}"]
         for rule in facts.rules:
@@ -125,21 +137,6 @@ def _format_page(facts: "PluginFacts") -> str:
         sections.append("Berth's own scheduler does not have it yet; engine: KubeScheduler does.\n")
     # Texts of installed plugins are somebody else's: control characters in them do not reach the terminal.
     return "".join(f"{printable(line)}\n" for line in "\n".join(filter(None, sections)).splitlines())
-
-
-def _format_argument(argument: "Argument") -> str:
-    from scheduler_operator.cli.formatting import format_inline
-
-    default = (
-        "" if argument.default in (None, [], "") else f", default {format_inline(_without_none(argument.default))}"
-    )
-    kind = f"{argument.type}{', required' if argument.required else default}"
-    indent = "  " * (argument.path.count(".") + 1)
-    title = textwrap.fill(
-        f"{argument.path.rpartition('.')[2]}: {kind}", _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    "
-    )
-    text = textwrap.fill(argument.text, _WIDTH, initial_indent=f"{indent}  ", subsequent_indent=f"{indent}  ")
-    return "".join(f"{paragraph}\n" for paragraph in (title, text) if paragraph)
 
 
 def _without_none(value: Any) -> Any:
