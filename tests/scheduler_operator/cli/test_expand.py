@@ -88,16 +88,16 @@ def test_a_document_runs_where_the_option_says(engine: str) -> None:
 def test_a_plugin_in_python_does_not_run_in_a_kube_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    install(tmp_path, "listed-caps", CODE.replace("PriceCap", "ListedCap"), ListedCap="ListedCap")
+    install(tmp_path, "engine-caps", CODE.replace("PriceCap", "EngineCap"), EngineCap="EngineCap")
     monkeypatch.syspath_prepend(tmp_path)
-    inputs = DOCUMENT + "    filter: {enabled: [{name: ListedCap}]}\n"
+    inputs = DOCUMENT + "    filter: {enabled: [{name: EngineCap}]}\n"
     output = berth("expand", "-", "--engine", engine, stdin=inputs).stdout
-    (line,) = (line for line in output.splitlines() if "ListedCap" in line)
-    assert ("(ListedCap)" in line, line.endswith("[0]; in Berth's scheduler only")) == (engine != "Python",) * 2
+    (line,) = (line for line in output.splitlines() if "EngineCap" in line)
+    assert ("(EngineCap)" in line, line.endswith("[0]; in Berth's scheduler only")) == (engine != "Python",) * 2
     assert (REFUSED in output) is (engine != "Python")
     (result,) = json.loads(berth("expand", "-", "-o", "json", "--engine", engine, stdin=inputs).stdout)
     absent = result["notInThisEngine"].get("filter", [])
-    assert ("ListedCap" in {item["name"] for item in absent}) is (engine != "Python")
+    assert ("EngineCap" in {item["name"] for item in absent}) is (engine != "Python")
 
 
 def test_what_is_removed_from_a_document_has_no_star() -> None:

@@ -79,6 +79,7 @@ class OperatorProcess:
         await asyncio.wait((lost, work, stop), return_when=asyncio.FIRST_COMPLETED)
         for task in (lost, work, stop):
             task.cancel()
+        # Gathered after the cancels: the tasks have to end before their connections are closed.
         (is_lost, error, _) = await asyncio.gather(lost, work, stop, return_exceptions=True)
         if is_lost is True:
             logger.error("leadership is lost: ending, so that another process can lead")

@@ -51,6 +51,7 @@ def find_installed(document: Any, known_plugins: Container[str]) -> InstalledPlu
     from scheduler_runtime.api import declaration_of  # loads numpy, which documents of Kubernetes' plugins do not need
     from scheduler_runtime.api.entry_points import load_plugin
 
+    # Only the plugins that the document names are loaded: loading runs their packages' code.
     available = installed_plugins()
     loaded = {name: load_plugin(name, available[name]) for name in sorted({*names_by_path.values()} & available.keys())}
     unusable = {name: f"plugin {name}: {reason}" for name, reason in loaded.items() if isinstance(reason, str)}

@@ -52,6 +52,7 @@ class GatesParameter(click.ParamType[Mapping[str, bool]]):
     def convert(
         self, value: str | Mapping[str, bool], param: click.Parameter | None, ctx: click.Context | None
     ) -> Mapping[str, bool]:
+        # click converts defaults too, and this one is a mapping already.
         if not isinstance(value, str):
             return value
         gates: dict[str, bool] = {}

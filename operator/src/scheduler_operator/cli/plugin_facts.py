@@ -68,6 +68,7 @@ def default_weights(minor: str) -> Mapping[str, int]:
 
 def names() -> list[str]:
     """Return the plugins of every version, and then the installed ones, without loading their code."""
+    # A name of Kubernetes' own wins: berth-scheduler refuses an installed plugin of such a name.
     of_kubernetes = _kubernetes_points()
     return [*of_kubernetes, *sorted(installed_plugins().keys() - of_kubernetes.keys())]
 

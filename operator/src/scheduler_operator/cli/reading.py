@@ -62,8 +62,10 @@ def expand_directories(names: Sequence[str]) -> list[str]:
     files: list[str] = []
     for name in names:
         if name == STDIN or not os.path.isdir(name):
+            # A file that is named is read whatever it holds: its author wants to know why it is refused.
             files.append(name)
             continue
+        # os.walk reads `folders` again after each step: what is removed from the list is not entered.
         for folder, folders, entries in os.walk(name):
             # Templates of a chart are no YAML yet.
             skipped = {"templates"} if "Chart.yaml" in entries else set()

@@ -133,12 +133,15 @@ class Cluster:
         query = {"labelSelector": generated_for(profile.name)}
         lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
         live = {_identity(item): item for items in lists for item in items}
+        # Before the first change, so that a conflict leaves nothing half applied.
         await self._check_names_are_free(profile, [manifest for manifest in desired if _identity(manifest) not in live])
         applied: dict[Identity, Object] = {}
         for manifest in desired:
             before = live.get(_identity(manifest))
+            # Later objects may refer to the uid of earlier ones, which only the API server knows.
             uids = {identity: earlier["metadata"]["uid"] for identity, earlier in applied.items()}
             applied[_identity(manifest)] = await self._apply_one(with_uids(manifest, uids), before)
+            # Reported after the apply, when the fields are ours again.
             if before is not None and not _is_shared(before):
                 for other in foreign_managers(before):
                     await on_repair(Repair(*_identity(before), other.manager, other.fields))
@@ -158,6 +161,7 @@ class Cluster:
         An object that was deleted meanwhile is no error.
         """
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # Times of conditions that have not changed stay; otherwise every reconcile would write, and wake its own watch.
         status = with_transition_times(status, user_object.status, now)
         if status == user_object.status:
             return False

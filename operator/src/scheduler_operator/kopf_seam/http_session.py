@@ -111,6 +111,7 @@ class KopfSession:
             if self._watches[path].began_at == began_at:
                 self._interruptions.end(_plural(path))
 
+        # A stream that ended at once may do so again: without a pause, requests would follow each other at once.
         await asyncio.sleep(watch.not_before - _now())
         async with self._report_failures(_plural(path)):
             answer = await send(request)

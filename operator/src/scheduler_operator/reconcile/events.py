@@ -45,6 +45,7 @@ class ProfileEvents:
     async def record_repair(self, profile: UserObject, repair: Repair) -> None:
         """Post an Event about ``repair``; one that cannot be posted is logged instead."""
         now = self._clock()
+        # Forgotten here, because no other moment comes by itself: the mapping must not grow for ever.
         self._posted_at = {key: at for key, at in self._posted_at.items() if now - at < QUIET_SECONDS}
         key = (repair.kind, repair.name, repair.manager)
         if key in self._posted_at:

@@ -23,6 +23,7 @@ def assemble(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], F
     tree = Fields(_origin(owner, "spec.scheduler"))
     _put(document, tree, {"apiVersion": API_VERSION, "kind": "KubeSchedulerConfiguration"}, Origin("", "", owner.name))
     election, election_tree = _with_defaults(owner, "leaderElection", scheduler, {"leaderElect": True})
+    # The Lease is one of the generated objects, so that no profile can name that of another.
     lease = {"resourceName": generated_name(owner.name), "resourceNamespace": namespace}
     _put(election, election_tree, lease, Origin(_OWN, "spec.scheduler.leaderElection", owner.name))
     document["leaderElection"], tree["leaderElection"] = election, election_tree
@@ -47,6 +48,7 @@ def assemble(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], F
 
 def extender_positions(drafts: Sequence[Draft]) -> dict[str, list[int]]:
     """Return the positions in the document of the extenders of each draft that has any."""
+    # kube-scheduler asks every extender for every profile; Berth's own needs to know which are whose.
     positions = itertools.count()
     return {draft.name: [next(positions) for _ in draft.extenders] for draft in drafts if draft.extenders}
 

@@ -129,6 +129,7 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
     entries: list[Entry] = []
     for index, plugin_args in enumerate(spec.plugin_config or ()):
         path = f"spec.pluginConfig[{index}]"
+        # Problems of shared arguments are reported at the PluginConfig, which is the object to change.
         args, label, args_path = plugin_args.args or {}, path, f"{path}.args"
         if plugin_args.ref:
             plugin_config = plugin_configs.get(plugin_args.ref)

@@ -34,6 +34,7 @@ _HEADER = frozenset({"apiVersion", "kind"})
 
 def summarize(effective: EffectiveProfile, target: Target) -> str:
     """Summarize how the plugins differ from the default ones: ``+Added -Removed -Partly(filter) Weighed=5``."""
+    # The defaults of the profile's own version and gates: what is new in a version is no difference.
     default = _default_points(target.version, tuple(sorted(target.feature_gates.items())))
     actual = _points_by_plugin(effective)
     words: list[str] = []

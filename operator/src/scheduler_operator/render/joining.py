@@ -30,6 +30,7 @@ def join_problem(profile: UserObject, profiles: Mapping[str, UserObject]) -> Pro
     if target not in profiles:
         message = f"there is no profile {target}; create it, or leave joins out for a process of its own"
         return Problems("JoinTargetMissing", (Problem("spec.joins", message),))
+    # One level only: a chain could be a circle, which has no process at all.
     if further := joins(profiles[target]):
         message = f"{target} has no process of its own, because it joins {further}; join {further} instead"
         return Problems("JoinConflict", (Problem("spec.joins", message),))

@@ -74,6 +74,7 @@ def read_leniently(
         try:
             value = validate(_remove(reading.removed, source))
         except ValidationError as error:
+            # Problems of the rest that a removed part may have caused are left out by at_source_paths.
             new_problems = [problem.below(prefix) for problem in explain(error, model)]
             problems = (*reading.problems, *reading.at_source_paths(new_problems))
             details = error.errors(include_url=False)
@@ -127,8 +128,10 @@ def _invalid_part(error: Mapping[str, Any], source: Any, removed: frozenset[Step
         if value is _MISSING:  # a missing field is the mistake of what it is missing in
             steps = steps[:depth]
             break
+    # Without one of several operations the others would be applied to another document than their author meant.
     if steps[:1] and steps[0] in _INDIVISIBLE:
         return steps[:1]
+    # An unknown field is removed by itself, not with the entry of the list in which it stands.
     if error["type"] == "extra_forbidden":
         return steps
     first = 2 if steps and steps[0] in _NUMBERED_LISTS else 0

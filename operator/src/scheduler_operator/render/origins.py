@@ -101,6 +101,7 @@ class Origins:
     def of(self, path: str) -> Origin:
         """Return the origin of what is at ``path`` in the document, or is missing there."""
         steps = steps_of(path)
+        # First what overrides removed: the tree has no node there any more.
         for removed, origin in self.removed:
             if steps[: len(removed)] == removed:
                 return origin

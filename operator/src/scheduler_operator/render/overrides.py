@@ -60,6 +60,7 @@ def apply_overrides(
             problems.extend(Problem(path, message) for message in forbidden)
             continue
         origin = Origin(path, path, profile)
+        # A problem at a place that an override removed is the override's: nothing else explains the missing value.
         if override.op == "remove":
             removed.append((pointer_steps(override.path, document), origin))
         elif override.op == "move" and override.source:

@@ -101,6 +101,7 @@ class RenderPass:
     def run(self) -> Rendered | dict[str, Problems]:
         """Go through all steps; stop where the next one would only repeat problems in other words."""
         self.check_drafts()
+        # Such a document would be refused as a whole, and its problems would name a profile that has nothing wrong.
         if extender_problems := list(extender_conflicts(self.drafts, self.engine)):
             for name, problem in extender_problems:
                 self.problems.add(name, [problem], "JoinConflict")
@@ -108,10 +109,12 @@ class RenderPass:
         raw, origins = self.assemble_and_override()
         document = self.read_document(raw, origins)
         expanded = self.expand(raw, origins)
+        # Also when the document is unreadable: the author learns of all problems at once.
         for draft in self.drafts:
             self.check_arguments(draft)
         if document is None or self.problems.problems:
             return self.problems.by_profile()
+        # Conflicts are those of effective profiles: they need every profile to be readable.
         for name, problem in conflicts(self.drafts, expanded, self.engine):
             self.problems.add(name, [problem], "JoinConflict")
         if self.problems.problems:
@@ -163,6 +166,7 @@ class RenderPass:
             return raw, Origins(tree)
         from scheduler_operator.render.overrides import apply_overrides  # jsonpatch: slow to import, seldom needed
 
+        # Overrides belong to the process, so they are the owner's, and their problems too.
         patched = apply_overrides(raw, tree, self.owner.spec.overrides, self.owner.name)
         self.add_problems(self.owner.name, patched.problems)
         return patched.document, patched.origins
@@ -185,6 +189,7 @@ class RenderPass:
             plugins = self.declarations.with_stand_ins(draft.enabled)
             effective = config.expand_profile(reading.value, self.target, plugins)
             if isinstance(effective, config.Problems):
+                # A plugin that does not exist is often the cause of the rest: its reason is the more telling one.
                 reason: Reason = "Invalid" if all(map(self.plugin_exists, draft.plugins)) else "PluginUnknown"
                 for problem in reading.at_source_paths(effective):
                     self.add_document_problem(problem.below(f"profiles[{index}]"), origins, reason)
@@ -200,6 +205,7 @@ class RenderPass:
         self, document: Document, origins: Origins, expanded: Sequence[EffectiveProfile]
     ) -> dict[str, tuple[Finding, ...]]:
         """Return the findings that are not allowed, by profile; those that are errors become problems."""
+        # Findings about nodes speak of addedAffinity, which the author of spec.nodes has never seen.
         raw_findings = self.inputs.lint(document, self.target, self.declarations.plugins, self.lint_engine(), expanded)
         expressions = [node_selection.expressions(draft.spec.nodes) for draft in self.drafts]
         reworded = findings.reword_for_nodes(raw_findings, expressions)
@@ -263,6 +269,7 @@ class RenderPass:
             document=document,
             text=text,
             extras=extras,
+            # The hash covers the text with its comments: a running scheduler computes it from the files that it reads.
             hash=config.document_hash(text, extras),
             members=members,
             rules=(*catalog.BASE_RULES, *rules),

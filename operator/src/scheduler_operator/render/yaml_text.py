@@ -76,6 +76,7 @@ def format_scalar(value: Any) -> str:
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
         return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    # JSON and Kubernetes do not tell 1.0 from 1; above 2**53 an integer would pretend to digits that are not there.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return json.dumps(value)
