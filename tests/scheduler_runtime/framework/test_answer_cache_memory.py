@@ -35,7 +35,7 @@ def array_bytes(decides: Framework) -> int:
         id(answers): answers
         for answers in (*cache._by_node.values(), *(entry.node for entry in cache._by_pod.values()))
     }
-    own = sum(entry.mask.nbytes + entry.ranked.nbytes for entry in cache._by_pod.values())
+    own = sum(entry.mask.nbytes + entry.total.nbytes for entry in cache._by_pod.values())
     return own + sum(
         answers.mask.nbytes + answers.total.nbytes + sum(entry.scores.nbytes for entry in answers.unnormalized)
         for answers in node_answers.values()

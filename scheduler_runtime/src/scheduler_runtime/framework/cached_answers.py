@@ -6,7 +6,7 @@ about a node does not even depend on the pods that are on it. So the answers are
     NodeAnswers     plugins that do not look at pods (taints, labels, …)   made again when any node changed
     CachedAnswers   these and the others (room, ports, …)                  row by row, where something changed
 
-``CachedAnswers.ranked`` has, for each row, the sum of the weighted scores, or -1 where some plugin rejects: a decision
+``CachedAnswers.total`` has, for each row, the sum of the weighted scores, or -1 where some plugin rejects: a decision
 is then little more than finding the highest.
 """
 
@@ -29,7 +29,8 @@ from scheduler_runtime.state.table import Table
 
 _OVERHEAD_BYTES = 1000
 """Roughly the memory of an entry beside its arrays."""
-_INFEASIBLE = -1
+INFEASIBLE = -1
+"""The total of a row that some plugin rejects: below any that is the sum of scores, which are not negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class NodeAnswers:
 class CachedAnswers:
     """The answers of all cached plugins about each row, for one class of pods."""
 
-    __slots__ = ("_position", "is_plain", "is_sound", "mask", "node", "plugins", "ranked", "states")
+    __slots__ = ("_position", "is_plain", "is_usable", "mask", "node", "plugins", "states", "total")
 
     def __init__(
         self, node: NodeAnswers, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, dtype: type
@@ -154,11 +155,11 @@ class CachedAnswers:
         self.states: dict[str, Any] = {**node.plugins.states, **self.plugins.states}
         """The states for the later hooks of cached plugins, the same for all pods of the class."""
         self.is_plain = node.plugins.is_plain and self.plugins.is_plain
-        self.is_sound = self.is_plain
+        self.is_usable = self.is_plain
         """Whether the class can be used; otherwise all plugins answer about each pod anew."""
         self.mask: Mask = node.mask
-        self.ranked: NDArray[Any] = np.zeros(0, dtype)
-        if self.is_sound:
+        self.total: NDArray[Any] = np.zeros(0, dtype)
+        if self.is_usable:
             self._fill(node, pod, table, nodes)
 
     def _fill(self, node: NodeAnswers, pod: Pod, table: Table, nodes: NodeTable) -> None:
@@ -173,11 +174,11 @@ class CachedAnswers:
             scores = check_scores(scorer.score, scorer.score(pod, nodes, state), mask)
             if not is_normalized(scores):
                 # Perhaps only on rows that other plugins reject: asking in the profile's order will show it.
-                self.is_sound = False
+                self.is_usable = False
                 return
             total += scorer.weighted(scores)
         self.node, self.mask, self._position = node, mask, position
-        self.ranked = np.where(mask, total, _INFEASIBLE).astype(self.ranked.dtype)
+        self.total = np.where(mask, total, INFEASIBLE).astype(self.total.dtype)
         self.states = {**node.plugins.states, **self.plugins.states}
 
     def bring_up_to_date(self, node: NodeAnswers, pod: Pod, table: Table) -> bool:
@@ -186,7 +187,7 @@ class CachedAnswers:
         Return whether that was possible; if not, the answers have to be made anew.
         """
         is_same = node is self.node
-        if not self.is_sound:
+        if not self.is_usable:
             return is_same
         if not is_same and not (node.plugins.is_plain and node.version[1] is self.node.version[1]):
             return False
@@ -204,8 +205,8 @@ class CachedAnswers:
             mask = self.mask.copy()  # The old one was in play in earlier decisions: it is not written to.
             for row in rows if len(rows) == 1 else set(rows):
                 total = self._rank_row(row, node, pod, nodes)
-                mask[row] = total != _INFEASIBLE
-                self.ranked[row] = total
+                mask[row] = total != INFEASIBLE
+                self.total[row] = total
             self.mask = mask
         # Last: when a plugin fails above, the same rows are asked about again.
         self._position = position
@@ -216,11 +217,11 @@ class CachedAnswers:
     def _rank_row(self, row: int, node: NodeAnswers, pod: Pod, nodes: NodeTable) -> int:
         """Return the row's sum of weighted scores by ``filter_row`` and ``score_row``, -1 if a plugin rejects it."""
         if not node.mask.item(row):
-            return _INFEASIBLE
+            return INFEASIBLE
         states = self.plugins.states
         for plugin in self.plugins.filters:
             if plugin.filter_row and rejects_row(plugin.filter_row, pod, nodes, states.get(plugin.name), row):
-                return _INFEASIBLE
+                return INFEASIBLE
         total: int = node.total.item(row)
         for plugin, scorer, state in self.plugins.scorers:
             score = plugin.score_row(pod, nodes, state, row)

@@ -5,6 +5,8 @@ It gives up as soon as something is out of the ordinary (the pod fits nowhere, a
 then plugin after plugin runs in the profile's order, which also gives the reasons. Pods that extenders look after go a
 third way: plugin after plugin, and in between questions to the extenders (docs/adr/0009).
 
+The mask ``feasible`` of the nodes has True for the rows still in play: each step leaves some of them, or none.
+
 Upstream's schedulePod, findNodesThatFitPod and prioritizeNodes in schedule_one.go.
 """
 
@@ -20,7 +22,7 @@ import numpy as np
 
 from scheduler_runtime.api import SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict
 from scheduler_runtime.framework.answer_cache import AnswerCache
-from scheduler_runtime.framework.cached_answers import CachedAnswers
+from scheduler_runtime.framework.cached_answers import INFEASIBLE, CachedAnswers
 from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
@@ -39,7 +41,7 @@ from scheduler_runtime.framework.what_if import RowFilter, WhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
-_WORST = np.iinfo(np.int64).min
+BELOW_ALL_SCORES = np.iinfo(np.int64).min
 """Below any score of a feasible node."""
 
 
@@ -75,8 +77,10 @@ class NodeChooser:
 
     def choose(self, decision: DecisionState) -> int | NoFeasibleNode:
         """Return the row of the best node, any of several that are equally good. Raises PluginError."""
+        # A nominated pod: plugin after plugin, first about its node alone, which is work for the filters of one row.
+        # Any other whose answers are cached: by the cache, which returns None when only all plugins can tell.
+        # Otherwise, and after such a None: plugin after plugin, about all rows.
         nominated = self.nominated_row(decision.pod, decision.table)
-        # A nominated node is tried before all others, and alone: that is work for the filters of one row.
         if nominated is None:
             began = perf_counter()
             cached = self.cache.lookup(decision.pod, decision.table)
@@ -94,11 +98,11 @@ class NodeChooser:
         Bringing the cached answers up to date, which ``began`` before, counts as filtering.
         """
         pod, table = decision.pod, decision.table
-        pre_filtering = perf_counter()
+        pre_filter_began = perf_counter()
         answers = {**cached.node.plugins.pre_filter_answers, **cached.plugins.pre_filter_answers}
         # From here on every way out leaves in ``decision`` what was answered: no hook runs twice for one decision.
         decision.pre_filter_answers = answers
-        if not cached.is_sound:
+        if not cached.is_usable:
             return None
         nodes = NodeTable(table, cached.mask)
         states: dict[str, Any] = {}
@@ -114,7 +118,7 @@ class NodeChooser:
                 states[hook.plugin] = answer
         decision.states = {**cached.states, **states} if states else cached.states
         decision.skipped = skipped
-        filtering = perf_counter()
+        filter_began = perf_counter()
         run_filter_plugins(self._uncached.filter, decision, nodes)
         if self._nominations and (rows := self.rows_with_nominated_pods(pod, nodes)):
             # Cached plugins, too, are asked about these rows: all that skip have to be known.
@@ -123,8 +127,8 @@ class NodeChooser:
         if self._sampler is not None:
             nodes.feasible = self._sampler.sample(nodes.feasible, table)
         decision.seconds = {
-            PRE_FILTER: filtering - pre_filtering,
-            FILTER: pre_filtering - began + perf_counter() - filtering,
+            PRE_FILTER: filter_began - pre_filter_began,
+            FILTER: pre_filter_began - began + perf_counter() - filter_began,
         }
         count = np.count_nonzero(nodes.feasible)
         if not count:
@@ -137,8 +141,8 @@ class NodeChooser:
         """Return the best of the feasible rows: cached scores, and those of the other plugins. Raises PluginError."""
         began = perf_counter()
         states, skipped = run_pre_score_plugins(self._uncached.pre_score, decision, nodes)
-        scoring = perf_counter()
-        total = cached.ranked
+        score_began = perf_counter()
+        total = cached.total
         # Their worth depends on which nodes are feasible in this decision, so that only the raw numbers are cached.
         for unnormalized in cached.node.unnormalized:
             scorer, scores, state = unnormalized.scorer, unnormalized.scores, unnormalized.state
@@ -146,13 +150,13 @@ class NodeChooser:
         others = run_score_plugins(self._uncached.score, decision.pod, nodes, states, skipped)
         if others is not None:
             total = total + others
-        # ``ranked`` itself has -1 wherever ``cached.mask`` is false.
-        is_ranked = total is cached.ranked and nodes.feasible is cached.mask
-        if not is_ranked and np.count_nonzero(nodes.feasible) < len(nodes):
-            total = np.where(nodes.feasible, total, total.dtype.type(-1))
+        # ``cached.total`` itself is INFEASIBLE wherever ``cached.mask`` is false.
+        is_masked = total is cached.total and nodes.feasible is cached.mask
+        if not is_masked and np.count_nonzero(nodes.feasible) < len(nodes):
+            total = np.where(nodes.feasible, total, total.dtype.type(INFEASIBLE))
         row = select_row(total, self._random)
-        decision.seconds[PRE_SCORE] = scoring - began
-        decision.seconds[SCORE] = perf_counter() - scoring
+        decision.seconds[PRE_SCORE] = score_began - began
+        decision.seconds[SCORE] = perf_counter() - score_began
         return row
 
     # By plugin after plugin.
@@ -203,17 +207,17 @@ class NodeChooser:
         """Return the best of the feasible rows, with ``extra`` beside the scores of plugins. Raises PluginError."""
         began = perf_counter()
         states, skipped = run_pre_score_plugins(self.hooks.pre_score, decision, nodes)
-        scoring = perf_counter()
+        score_began = perf_counter()
         total = run_score_plugins(self.hooks.score, decision.pod, nodes, states, skipped)
         if total is None:
             total = np.zeros(len(nodes), np.int64)
         if extra is not None:
             # Extenders may score as low as 64 bits go: a feasible node stays above all that are not.
-            total = np.maximum(total + extra, _WORST + 1)
-        # Extenders' scores may be negative: unlike in the cache, -1 would not be below all others.
-        row = select_row(np.where(nodes.feasible, total, _WORST), self._random)
-        decision.seconds[PRE_SCORE] = scoring - began
-        decision.seconds[SCORE] = perf_counter() - scoring
+            total = np.maximum(total + extra, BELOW_ALL_SCORES + 1)
+        # Extenders' scores may be negative: unlike in the cache, INFEASIBLE would not be below all others.
+        row = select_row(np.where(nodes.feasible, total, BELOW_ALL_SCORES), self._random)
+        decision.seconds[PRE_SCORE] = score_began - began
+        decision.seconds[SCORE] = perf_counter() - score_began
         return row
 
     # Nominated nodes.

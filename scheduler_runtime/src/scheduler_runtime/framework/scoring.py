@@ -73,8 +73,8 @@ def run_score_plugins(
     return total
 
 
-def select_row(ranked: Ints, random: Random) -> int:
+def select_row(total: Ints, random: Random) -> int:
     """Return a row of the highest number, any of them with equal chance: upstream's selectHost."""
     # argmax and item cost less than max for arrays of this size.
-    ties = (ranked == ranked.item(ranked.argmax())).nonzero()[0]
+    ties = (total == total.item(total.argmax())).nonzero()[0]
     return int(ties[0] if len(ties) == 1 else ties[random.randrange(len(ties))])

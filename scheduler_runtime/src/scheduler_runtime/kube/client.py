@@ -243,7 +243,7 @@ class Client:
         """Send over a connection that no other request uses meanwhile."""
         connection = await self._pool.acquire()
         try:
-            async with timeout(guard.remaining(), may_extend=lambda: connection.has_sent_all):
+            async with timeout(guard.remaining(), may_extend=lambda: connection.write_buffer_is_empty):
                 return await connection.request(self._writer.http1_request(request, auth_headers), guard)
         finally:
             self._pool.release(connection)

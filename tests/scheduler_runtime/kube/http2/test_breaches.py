@@ -27,36 +27,113 @@ def of(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 @pytest.mark.parametrize(
     ("data", "code", "why"),
     [
-        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", SIZE, "larger than allowed", id="another-protocol"),
-        pytest.param(of(frames.DATA, 0, 1, bytes(16_385)), SIZE, "larger than allowed", id="a-large-frame"),
-        pytest.param(of(frames.HEADERS, 0, 1, OK) * 2, PROTOCOL, "had to come", id="interrupted-fields"),
         pytest.param(
-            of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 4, 3), PROTOCOL, "had to come", id="others-fields"
+            b"HTTP/1.1 400 Bad Request\r\n\r\n", SIZE, "exceeds SETTINGS_MAX_FRAME_SIZE", id="another-protocol"
         ),
-        pytest.param(of(frames.CONTINUATION, 4, 1, OK), PROTOCOL, "never began", id="fields-without-beginning"),
+        pytest.param(
+            of(frames.DATA, 0, 1, bytes(16_385)),
+            SIZE,
+            "DATA on stream 1 exceeds SETTINGS_MAX_FRAME_SIZE with 16385 bytes",
+            id="a-large-frame",
+        ),
+        pytest.param(
+            of(frames.HEADERS, 0, 1, OK) * 2,
+            PROTOCOL,
+            "HEADERS on stream 1 where CONTINUATION on stream 1 is required",
+            id="interrupted-fields",
+        ),
+        pytest.param(
+            of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 4, 3),
+            PROTOCOL,
+            "CONTINUATION on stream 3 where CONTINUATION on stream 1 is required",
+            id="others-fields",
+        ),
+        pytest.param(
+            of(frames.CONTINUATION, 4, 1, OK),
+            PROTOCOL,
+            "CONTINUATION on stream 1 without HEADERS",
+            id="fields-without-beginning",
+        ),
         pytest.param(of(frames.HEADERS, WHOLE, 1, b"\xbe"), COMPRESSION, "not granted", id="a-table"),
         pytest.param(of(frames.HEADERS, WHOLE, 1, b"\x3f\xe1\x1f\x88"), COMPRESSION, "not granted", id="a-table-size"),
-        pytest.param(of(frames.HEADERS, WHOLE, 1), PROTOCOL, "without a status", id="no-fields"),
-        pytest.param(of(frames.HEADERS, WHOLE, 1, b"\x08\x03100"), PROTOCOL, "without a status", id="only-a-promise"),
-        pytest.param(of(frames.DATA, 1, 1, b"x"), PROTOCOL, "without a status", id="only-a-body"),
-        pytest.param(of(frames.HEADERS, WHOLE, 9, OK), PROTOCOL, "never asked", id="an-answer-to-nothing"),
-        pytest.param(of(frames.DATA, 0, 0, b"x"), PROTOCOL, "never asked", id="data-of-the-connection"),
-        pytest.param(of(frames.RST_STREAM, 0, 2, bytes(4)), PROTOCOL, "never asked", id="an-end-of-nothing"),
-        pytest.param(of(frames.PUSH_PROMISE, 4, 1, bytes(4)), PROTOCOL, "promise", id="push-promise"),
+        pytest.param(of(frames.HEADERS, WHOLE, 1), PROTOCOL, "without the pseudo-header field :status", id="no-fields"),
+        pytest.param(
+            of(frames.HEADERS, WHOLE, 1, b"\x08\x03100"),
+            PROTOCOL,
+            "without the pseudo-header field :status",
+            id="only-a-promise",
+        ),
+        pytest.param(
+            of(frames.DATA, 1, 1, b"x"), PROTOCOL, "without the pseudo-header field :status", id="only-a-body"
+        ),
+        pytest.param(
+            of(frames.HEADERS, WHOLE, 9, OK),
+            PROTOCOL,
+            "HEADERS on stream 9, which the client never opened",
+            id="an-answer-to-nothing",
+        ),
+        pytest.param(
+            of(frames.DATA, 0, 0, b"x"),
+            PROTOCOL,
+            "DATA on stream 0, which the client never opened",
+            id="data-of-the-connection",
+        ),
+        pytest.param(
+            of(frames.RST_STREAM, 0, 2, bytes(4)),
+            PROTOCOL,
+            "RST_STREAM on stream 2, which the client never opened",
+            id="an-end-of-nothing",
+        ),
+        pytest.param(of(frames.PUSH_PROMISE, 4, 1, bytes(4)), PROTOCOL, "PUSH_PROMISE on stream 1", id="push-promise"),
         pytest.param(of(frames.DATA, frames.PADDED, 1, b"\x05abc"), PROTOCOL, "padding", id="too-much-padding"),
         pytest.param(of(frames.DATA, frames.PADDED, 1), PROTOCOL, "padding", id="no-padding"),
         pytest.param(of(frames.HEADERS, 0x24, 1, b"abc"), PROTOCOL, "padding", id="no-priority"),
-        pytest.param(of(frames.WINDOW_UPDATE, 0, 0, bytes(4)), PROTOCOL, "does not grow", id="a-window-of-0"),
-        pytest.param(frames.window_update(0, 2**31 - 1), FLOW, "larger than any", id="a-window-too-large"),
-        pytest.param(frames.settings({4: 2**31}), FLOW, "larger than any", id="a-first-window-too-large"),
-        pytest.param(frames.settings({5: 0}), PROTOCOL, "no frame", id="frames-of-nothing"),
-        pytest.param(frames.settings({5: 1 << 24}), PROTOCOL, "no frame", id="frames-too-large"),
-        pytest.param(of(frames.SETTINGS, 0, 0, bytes(5)), SIZE, "wrong length", id="half-a-setting"),
-        pytest.param(of(frames.SETTINGS, 0, 1), PROTOCOL, "names a request", id="settings-of-a-request"),
-        pytest.param(of(frames.PING, 0, 0, bytes(7)), SIZE, "wrong length", id="a-short-ping"),
-        pytest.param(of(frames.RST_STREAM, 0, 1, bytes(3)), SIZE, "wrong length", id="a-short-end"),
-        pytest.param(of(frames.WINDOW_UPDATE, 0, 1, bytes(5)), SIZE, "wrong length", id="a-long-window"),
-        pytest.param(of(frames.GOAWAY, 0, 0, bytes(7)), SIZE, "wrong length", id="a-short-goodbye"),
+        pytest.param(
+            of(frames.WINDOW_UPDATE, 0, 0, bytes(4)),
+            PROTOCOL,
+            "WINDOW_UPDATE on stream 0 with an increment of 0",
+            id="a-window-of-0",
+        ),
+        pytest.param(
+            frames.window_update(0, 2**31 - 1), FLOW, "window of stream 0 exceeds 2^31-1", id="a-window-too-large"
+        ),
+        pytest.param(
+            frames.settings({4: 2**31}),
+            FLOW,
+            "SETTINGS_INITIAL_WINDOW_SIZE is 2147483648",
+            id="a-first-window-too-large",
+        ),
+        pytest.param(frames.settings({5: 0}), PROTOCOL, "SETTINGS_MAX_FRAME_SIZE is 0", id="frames-of-nothing"),
+        pytest.param(
+            frames.settings({5: 1 << 24}), PROTOCOL, "SETTINGS_MAX_FRAME_SIZE is 16777216", id="frames-too-large"
+        ),
+        pytest.param(
+            of(frames.SETTINGS, 0, 0, bytes(5)),
+            SIZE,
+            "SETTINGS on stream 0 has a length of 5 bytes",
+            id="half-a-setting",
+        ),
+        pytest.param(
+            of(frames.SETTINGS, 0, 1), PROTOCOL, "SETTINGS on stream 1 instead of stream 0", id="settings-of-a-request"
+        ),
+        pytest.param(
+            of(frames.PING, 0, 0, bytes(7)), SIZE, "PING on stream 0 has a length of 7 bytes", id="a-short-ping"
+        ),
+        pytest.param(
+            of(frames.RST_STREAM, 0, 1, bytes(3)),
+            SIZE,
+            "RST_STREAM on stream 1 has a length of 3 bytes",
+            id="a-short-end",
+        ),
+        pytest.param(
+            of(frames.WINDOW_UPDATE, 0, 1, bytes(5)),
+            SIZE,
+            "WINDOW_UPDATE on stream 1 has a length of 5 bytes",
+            id="a-long-window",
+        ),
+        pytest.param(
+            of(frames.GOAWAY, 0, 0, bytes(7)), SIZE, "GOAWAY on stream 0 has a length of 7 bytes", id="a-short-goodbye"
+        ),
     ],
 )
 async def test_a_breach_is_reported_by_its_code_and_ends_the_connection(data: bytes, code: int, why: str) -> None:
@@ -84,7 +161,7 @@ async def test_the_window_of_a_request_may_not_grow_too_large(data: bytes) -> No
         peer.judge.increment_flow_control_window(200_000, stream_id=1)
         await peer.settle()
         peer.tell(data)
-        assert "larger than any" in str(await outcome(task))
+        assert "window of stream 1 exceeds 2^31-1" in str(await outcome(task))
         assert goaway_code(peer) == FLOW
 
 
@@ -99,7 +176,7 @@ async def test_fields_that_never_end_are_a_breach(monkeypatch: pytest.MonkeyPatc
         task = ask(peer)
         await peer.settle()
         peer.tell(of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 0, 1, bytes(6000)) * 2)
-        assert "without an end" in str(await outcome(task))
+        assert "field block of stream 1 exceeds 10000 bytes" in str(await outcome(task))
         assert goaway_code(peer) == frames.ENHANCE_YOUR_CALM
 
 

@@ -244,3 +244,16 @@ async def test_no_more_requests_are_under_way_than_we_want_however_many_the_serv
             ask(peer)
         await peer.settle()
         assert len(peer.received) == 64
+
+
+async def test_a_connection_shows_its_state_and_its_streams() -> None:
+    assert repr(Peer().connection) == "<Http2Connection: connecting, 0 streams>"
+    async with greeted() as peer:
+        task = ask(peer)
+        await peer.settle()
+        assert repr(peer.connection) == "<Http2Connection: open, 1 streams>"
+        peer.connection.retire()
+        assert repr(peer.connection) == "<Http2Connection: retired, 1 streams>"
+        peer.connection.close()
+        await outcome(task)
+        assert repr(peer.connection) == "<Http2Connection: closed, 0 streams>"

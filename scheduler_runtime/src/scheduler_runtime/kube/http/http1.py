@@ -34,7 +34,7 @@ class Http1Connection(BufferedProtocol):
         self._retry_after = ""
 
     @property
-    def has_sent_all(self) -> bool:
+    def write_buffer_is_empty(self) -> bool:
         """True if the operating system has taken every byte that was written."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 

@@ -4,6 +4,17 @@
                                                                       │
     response ◄── _complete_stream ◄── _receive_frame ◄── data_received ◄┘
 
+The life of a connection:
+
+    connecting ──(TLS, ALPN "h2")──► waiting for SETTINGS ──(the server's first SETTINGS)──► open
+                                                                                              │
+               a late response, silence, GOAWAY, the last stream identifier: retire() ◄───────┤
+                                       │                                                      │
+                                    retired ──(its last stream ends)──► closed ◄──────────────┘
+                                                                  close(), an error, the server's end of it
+
+A retired connection takes no more requests, but those under way still get their responses.
+
 Requests of one turn of the event loop are written together, and so come the responses. With dozens of requests under
 way that takes a fraction of the system calls, of the encryption and of the loop's turns that as many connections take.
 """
@@ -79,7 +90,7 @@ class Http2Connection(BufferedProtocol):
         """Done when the server's settings have come, or the connection has ended."""
         self._max_streams = max_streams
         self.slots = StreamSlots(max_streams)
-        """A caller takes one before ``request``, which releases it."""
+        """A caller takes one before ``request``, which releases it: see there."""
         self._transport: asyncio.Transport | None = None
         self._unsent: list[RequestStream] = []
         """Requests to be written at the end of this turn of the loop."""
@@ -102,12 +113,21 @@ class Http2Connection(BufferedProtocol):
         self._timer_deadline = 0.0
         """No request under way has an earlier deadline."""
 
+    def __repr__(self) -> str:
+        if self._transport is None:
+            state = "closed" if self.ready.done() else "connecting"
+        elif not self.ready.done():
+            state = "waiting for SETTINGS"
+        else:
+            state = "open" if self.is_open else "retired"
+        return f"<{type(self).__name__}: {state}, {len(self._streams)} streams>"
+
     @property
-    def has_sent_all(self) -> bool:
+    def write_buffer_is_empty(self) -> bool:
         """True if the operating system has taken all that was written. Bodies that wait for a window do not count."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    def is_good(self, idle_seconds: float) -> bool:
+    def can_take_requests(self, idle_seconds: float) -> bool:
         """True if the connection takes requests, and was not idle for so long that a proxy may have forgotten it."""
         is_used = bool(self._streams or self._unsent)
         return self.is_open and (is_used or self._loop.time() - self._last_received_at < idle_seconds)
@@ -125,7 +145,7 @@ class Http2Connection(BufferedProtocol):
             return await stream.response
         finally:
             if not stream.stream_id:
-                self.slots.release()
+                self.slots.release()  # Never written, so it is no stream, and ``_close_stream`` will not do it.
             elif stream.stream_id in self._streams:  # the caller was cancelled
                 self._write(frames.rst_stream(stream.stream_id, frames.CANCEL))
                 self._close_stream(stream.stream_id)
@@ -133,7 +153,9 @@ class Http2Connection(BufferedProtocol):
 
     def retire_if_silent_since(self, started_at: float) -> None:
         """Take no more requests if nothing was received since then, and that is long enough ago to mean something."""
-        if self._last_received_at < started_at < self._loop.time() - SILENT_SECONDS:
+        was_silent = self._last_received_at < started_at
+        waited_long = started_at < self._loop.time() - SILENT_SECONDS
+        if was_silent and waited_long:
             self.retire()
 
     def retire(self) -> None:
@@ -224,7 +246,7 @@ class Http2Connection(BufferedProtocol):
             self._timer.cancel()
         self._timer_deadline = deadline
         self._timer = StallTolerantTimer(
-            deadline - self._loop.time(), self._on_timer, may_extend=lambda: self.has_sent_all
+            deadline - self._loop.time(), self._on_timer, may_extend=lambda: self.write_buffer_is_empty
         )
 
     def _on_timer(self) -> None:
@@ -281,10 +303,12 @@ class Http2Connection(BufferedProtocol):
                 start = at + frames.HEAD.size
                 end = start + (high << 8 | low)
                 if end - start > frames.DEFAULT_FRAME_SIZE:
-                    raise ProtocolError("a frame larger than allowed", frames.FRAME_SIZE_ERROR)
+                    description = frames.describe(kind, stream_id & frames.STREAM_ID_MASK)
+                    why = f"{description} exceeds SETTINGS_MAX_FRAME_SIZE with {end - start} bytes"
+                    raise ProtocolError(why, frames.FRAME_SIZE_ERROR)
                 if end > len(data):
                     break
-                self._receive_frame(kind, flags, stream_id & frames.LARGEST_WINDOW, data[start:end])
+                self._receive_frame(kind, flags, stream_id & frames.STREAM_ID_MASK, data[start:end])
                 at = end
         except ProtocolError as error:
             self._write(frames.goaway(error.code))
@@ -296,7 +320,8 @@ class Http2Connection(BufferedProtocol):
     def _receive_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         """Process one frame. Types that are not known are ignored (section 5.5). Raises ProtocolError."""
         if self._expected_frame is not None and self._expected_frame != (kind, stream_id):
-            raise ProtocolError("another frame than had to come")
+            expected = frames.describe(*self._expected_frame)
+            raise ProtocolError(f"{frames.describe(kind, stream_id)} where {expected} is required")
         match kind:
             case frames.HEADERS:
                 self._receive_headers(stream_id, flags, frames.strip_padding(flags, payload))
@@ -304,23 +329,24 @@ class Http2Connection(BufferedProtocol):
                 self._receive_data(stream_id, flags, payload)
             case frames.CONTINUATION:
                 if self._expected_frame is None:
-                    raise ProtocolError("header fields go on that never began")
+                    raise ProtocolError(f"CONTINUATION on stream {stream_id} without HEADERS before it")
                 first_flags, block = self._partial_headers[0], self._partial_headers[1] + payload
                 if len(block) > LONGEST_HEADER_BLOCK:
-                    raise ProtocolError("header fields without an end", frames.ENHANCE_YOUR_CALM)
+                    why = f"the field block of stream {stream_id} exceeds {LONGEST_HEADER_BLOCK} bytes"
+                    raise ProtocolError(why, frames.ENHANCE_YOUR_CALM)
                 self._expected_frame = None
                 self._receive_headers(stream_id, first_flags | flags & frames.END_HEADERS, block)
             case frames.WINDOW_UPDATE | frames.RST_STREAM if len(payload) != 4:
-                raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+                raise _length_error(kind, stream_id, payload)
             case frames.WINDOW_UPDATE:
                 increment = frames.uint31(payload)
                 if not increment:
-                    raise ProtocolError("a window that does not grow")
+                    raise ProtocolError(f"WINDOW_UPDATE on stream {stream_id} with an increment of 0")
                 self._write(self._flow.window_update(stream_id, increment))
             case frames.RST_STREAM:
                 stream, code = self._streams.get(stream_id), frames.uint31(payload)
                 if stream is None:
-                    self._check_was_opened(stream_id)
+                    self._check_was_opened(kind, stream_id)
                     return
                 errors: dict[int, Exception] = {
                     # Promised not to have been processed (section 8.7).
@@ -330,7 +356,7 @@ class Http2Connection(BufferedProtocol):
                 lost = ConnectionLostError(f"the server ended the request (HTTP/2 error {code})")
                 self._fail_stream(stream_id, stream, errors.get(code, lost))
             case frames.PUSH_PROMISE:
-                raise ProtocolError("a promise that was not asked for")
+                raise ProtocolError(f"PUSH_PROMISE on stream {stream_id} although SETTINGS_ENABLE_PUSH is 0")
             case frames.SETTINGS | frames.PING | frames.GOAWAY:
                 self._receive_connection_frame(kind, flags, stream_id, payload)
 
@@ -341,7 +367,7 @@ class Http2Connection(BufferedProtocol):
             return
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._check_was_opened(stream_id)
+            self._check_was_opened(frames.HEADERS, stream_id)
             return
         if stream.status == 0:  # not the trailers after the body
             status = headers.parse_status(block)
@@ -360,7 +386,7 @@ class Http2Connection(BufferedProtocol):
             self._consumed_bytes = 0
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._check_was_opened(stream_id)
+            self._check_was_opened(frames.DATA, stream_id)
             return
         stream.received.append(frames.strip_padding(flags & frames.PADDED, payload))
         if flags & frames.END_STREAM:
@@ -369,7 +395,7 @@ class Http2Connection(BufferedProtocol):
     def _receive_connection_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         """SETTINGS, PING and GOAWAY are about the connection: stream 0."""
         if stream_id:
-            raise ProtocolError("a frame about the connection that names a request")
+            raise ProtocolError(f"{frames.describe(kind, stream_id)} instead of stream 0")
         if kind == frames.GOAWAY:
             self._receive_goaway(payload)
         elif flags & frames.ACK:
@@ -377,7 +403,7 @@ class Http2Connection(BufferedProtocol):
         elif kind == frames.SETTINGS:
             self._receive_settings(payload)
         elif len(payload) != 8:
-            raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+            raise _length_error(kind, stream_id, payload)
         else:
             self._write(frames.frame(frames.PING, frames.ACK, 0, payload))
 
@@ -404,7 +430,7 @@ class Http2Connection(BufferedProtocol):
         An API server sends this to spread its clients anew (``--goaway-chance``), and when it shuts down.
         """
         if len(payload) < 8:
-            raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+            raise _length_error(frames.GOAWAY, 0, payload)
         last_stream_id, code = frames.uint31(payload), frames.uint31(payload, 4)
         if code != frames.NO_ERROR:
             debug_data = payload[8:108].decode(errors="replace")
@@ -416,17 +442,17 @@ class Http2Connection(BufferedProtocol):
             if stream_id > last_stream_id:
                 self._fail_stream(stream_id, stream, error("the server is closing the connection"))
 
-    def _check_was_opened(self, stream_id: int) -> None:
+    def _check_was_opened(self, kind: int, stream_id: int) -> None:
         """Raise ProtocolError for a stream that we never opened. Frames for one that we ended may still come."""
         if not stream_id % 2 or stream_id >= self._next_stream_id:
-            raise ProtocolError("an answer to what was never asked")
+            raise ProtocolError(f"{frames.describe(kind, stream_id)}, which the client never opened")
 
     # Ends of streams.
 
     def _complete_stream(self, stream_id: int, stream: RequestStream) -> None:
         """End a stream whose response is complete, and return that to the caller."""
         if not stream.status:
-            raise ProtocolError("an answer without a status")
+            raise ProtocolError(f"END_STREAM on stream {stream_id} without the pseudo-header field :status")
         if self._flow.drop(stream_id):
             # Answered before all of it was sent, mostly with a refusal: the rest is not needed (section 8.1).
             self._write(frames.rst_stream(stream_id, frames.CANCEL))
@@ -444,6 +470,11 @@ class Http2Connection(BufferedProtocol):
         """Give the slot of a stream to the next request; close a retired connection after its last stream."""
         del self._streams[stream_id]
         self._flow.drop(stream_id)
-        self.slots.release()
+        self.slots.release()  # Of every request that was written; ``request`` does it for those that were not.
         if not self._streams and not self.is_open:
             self.close()
+
+
+def _length_error(kind: int, stream_id: int, payload: bytes) -> ProtocolError:
+    why = f"{frames.describe(kind, stream_id)} has a length of {len(payload)} bytes"
+    return ProtocolError(why, frames.FRAME_SIZE_ERROR)

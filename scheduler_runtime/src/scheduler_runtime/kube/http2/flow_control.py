@@ -39,9 +39,9 @@ class FlowControl:
     def window_update(self, stream_id: int, increment: int) -> bytes:
         """The server allows ``increment`` more bytes, on stream 0 for the connection. Raises ProtocolError."""
         if stream_id == 0:
-            self._window = _checked(self._window + increment)
+            self._window = _checked(self._window + increment, stream_id)
         elif stream_id in self._windows:
-            self._windows[stream_id] = _checked(self._windows[stream_id] + increment)
+            self._windows[stream_id] = _checked(self._windows[stream_id] + increment, stream_id)
         return self._send_all_pending()
 
     def set_initial_window(self, size: int) -> bytes:
@@ -49,9 +49,13 @@ class FlowControl:
 
         The windows of open streams change by the same difference, and may become negative (section 6.9.2).
         """
-        difference, self._initial_window = _checked(size) - self._initial_window, size
+        if size > frames.LARGEST_WINDOW:
+            raise frames.ProtocolError(
+                f"SETTINGS_INITIAL_WINDOW_SIZE is {size}, above 2^31-1", frames.FLOW_CONTROL_ERROR
+            )
+        difference, self._initial_window = size - self._initial_window, size
         for stream_id in self._windows:
-            self._windows[stream_id] = _checked(self._windows[stream_id] + difference)
+            self._windows[stream_id] = _checked(self._windows[stream_id] + difference, stream_id)
         return self._send_all_pending()
 
     def has_pending(self, stream_id: int) -> bool:
@@ -81,9 +85,10 @@ class FlowControl:
         return b"".join(parts)
 
 
-def _checked(window: int) -> int:
+def _checked(window: int, stream_id: int) -> int:
     if window > frames.LARGEST_WINDOW:
-        raise frames.ProtocolError("a window larger than any may be", frames.FLOW_CONTROL_ERROR)
+        why = f"the flow-control window of stream {stream_id} exceeds 2^31-1"
+        raise frames.ProtocolError(why, frames.FLOW_CONTROL_ERROR)
     return window
 
 

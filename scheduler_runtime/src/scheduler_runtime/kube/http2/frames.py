@@ -6,6 +6,18 @@ import struct
 
 # Frame types, section 6.
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
+TYPE_NAMES = {
+    DATA: "DATA",
+    HEADERS: "HEADERS",
+    2: "PRIORITY",
+    RST_STREAM: "RST_STREAM",
+    SETTINGS: "SETTINGS",
+    PUSH_PROMISE: "PUSH_PROMISE",
+    PING: "PING",
+    GOAWAY: "GOAWAY",
+    WINDOW_UPDATE: "WINDOW_UPDATE",
+    CONTINUATION: "CONTINUATION",
+}
 # Flags; END_STREAM and ACK share a bit, as no type has both.
 END_STREAM, END_HEADERS, PADDED, PRIORITY, ACK = 0x1, 0x4, 0x8, 0x20, 0x1
 # Settings, section 6.5.2.
@@ -22,6 +34,8 @@ LARGEST_FRAME_SIZE = (1 << 24) - 1
 DEFAULT_WINDOW = (1 << 16) - 1
 """Bytes of bodies that may be sent before the receiver allows more."""
 LARGEST_WINDOW = (1 << 31) - 1
+STREAM_ID_MASK = (1 << 31) - 1
+"""Clears the reserved bit before a stream identifier, and before other numbers of 31 bits."""
 
 HEAD = struct.Struct(">HBBBI")
 """Length in two parts, type, flags, stream."""
@@ -44,6 +58,11 @@ def frame(kind: int, flags: int, stream_id: int, payload: bytes) -> bytes:
     return _pack(length >> 8, length & 0xFF, kind, flags, stream_id) + payload
 
 
+def describe(kind: int, stream_id: int) -> str:
+    """Return a frame's type and stream, for messages."""
+    return f"{TYPE_NAMES.get(kind, f'frame of type {kind}')} on stream {stream_id}"
+
+
 def settings(values: dict[int, int]) -> bytes:
     """Return a SETTINGS frame."""
     return frame(SETTINGS, 0, 0, b"".join(_setting.pack(*setting) for setting in values.items()))
@@ -52,10 +71,11 @@ def settings(values: dict[int, int]) -> bytes:
 def parse_settings(payload: bytes) -> dict[int, int]:
     """Return the values of a SETTINGS frame. Raises ProtocolError for a wrong length or frame size."""
     if len(payload) % _setting.size:
-        raise ProtocolError("settings of the wrong length", FRAME_SIZE_ERROR)
+        raise ProtocolError(f"SETTINGS on stream 0 has a length of {len(payload)} bytes", FRAME_SIZE_ERROR)
     values = dict(_setting.iter_unpack(payload))
-    if not DEFAULT_FRAME_SIZE <= values.get(MAX_FRAME_SIZE, DEFAULT_FRAME_SIZE) <= LARGEST_FRAME_SIZE:
-        raise ProtocolError("settings that allow no frame, or frames larger than any may be")
+    size = values.get(MAX_FRAME_SIZE, DEFAULT_FRAME_SIZE)
+    if not DEFAULT_FRAME_SIZE <= size <= LARGEST_FRAME_SIZE:
+        raise ProtocolError(f"SETTINGS_MAX_FRAME_SIZE is {size}, outside 2^14 to 2^24-1")
     return values
 
 
@@ -77,7 +97,7 @@ def goaway(code: int) -> bytes:
 def uint31(payload: bytes, offset: int = 0) -> int:
     """Return a number of four bytes, whose first bit is reserved and has to be ignored."""
     value: int = _uint32.unpack_from(payload, offset)[0]
-    return value & LARGEST_WINDOW
+    return value & STREAM_ID_MASK
 
 
 def strip_padding(flags: int, payload: bytes) -> bytes:
@@ -90,5 +110,5 @@ def strip_padding(flags: int, payload: bytes) -> bytes:
     if flags & PRIORITY:
         start += 5
     if start + padding > len(payload):
-        raise ProtocolError("padding longer than its frame")
+        raise ProtocolError("the padding of a frame exceeds its payload")
     return payload[start : len(payload) - padding]

@@ -77,7 +77,7 @@ def parse_status(block: bytes) -> int:
         if name not in STATUS_BY_INDEX and name != b":status":
             break
         return STATUS_BY_INDEX[name] if value is None else _decode_status(value, huffman=huffman)
-    raise ProtocolError("an answer without a status")
+    raise ProtocolError("a response without the pseudo-header field :status")
 
 
 def parse_retry_after(block: bytes) -> str:
@@ -92,7 +92,7 @@ def parse_retry_after(block: bytes) -> str:
 def _decode_status(value: bytes, *, huffman: bool) -> int:
     digits = _decode_digits(value, huffman=huffman)
     if len(digits) != 3 or digits < "100":
-        raise ProtocolError("a status that is no number of three digits")
+        raise ProtocolError("the pseudo-header field :status is not a number of three digits")
     return int(digits)
 
 

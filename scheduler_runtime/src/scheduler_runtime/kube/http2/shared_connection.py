@@ -47,7 +47,11 @@ class SharedConnection:
         raises.
         """
         connection = self._connection
-        if connection is None or not connection.is_good(IDLE_SECONDS) or not connection.slots.acquire_nowait():
+        if (
+            connection is None
+            or not connection.can_take_requests(IDLE_SECONDS)
+            or not connection.slots.acquire_nowait()
+        ):
             connection = await self._acquire_slot()
         for attempt in range(ATTEMPTS - 1):
             try:
@@ -75,7 +79,7 @@ class SharedConnection:
         """Return a connection that takes requests, with a slot on it."""
         while not self._is_closed:
             connection = self._connection
-            if connection is None or not connection.is_good(IDLE_SECONDS):
+            if connection is None or not connection.can_take_requests(IDLE_SECONDS):
                 if self._opening is None:
                     if connection is not None:
                         connection.retire()
