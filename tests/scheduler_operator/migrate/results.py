@@ -1,4 +1,4 @@
-"""What an import came to, for tests."""
+"""Results of imports, for tests: profiles, remarks and refusals by name or path."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -42,8 +42,15 @@ class PodTrouble:
                 continue
             waiting = container.get("state", {}).get("waiting", {})
             reason, message = waiting.get("reason", ""), waiting.get("message", "")
-            if reason == _CRASH_LOOP or _is_crashing(container):
-                last = container.get("lastState", {}).get("terminated", {})
+            last = container.get("lastState", {}).get("terminated", {})
+            start, finish = last.get("startedAt"), last.get("finishedAt")
+            is_short = True
+            if start and finish:
+                lasted = datetime.fromisoformat(finish) - datetime.fromisoformat(start)
+                is_short = lasted.total_seconds() < _STEADY_SECONDS
+            # Between two crashes of a loop the container runs for a moment, or has just ended: no reason says so then.
+            has_crashed = container.get("restartCount", 0) >= _RESTARTS_OF_A_LOOP and bool(last.get("exitCode"))
+            if reason == _CRASH_LOOP or (has_crashed and is_short):
                 end = f"it ended with exit code {last.get('exitCode', 'unknown')}"
                 words = " ".join(str(last.get("message") or last.get("reason") or "").split())
                 texts = (message, f"{end}: {words}" if words else end)
@@ -79,14 +86,3 @@ def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] 
 
 def _template(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"].get("labels", {}).get("pod-template-hash", ""))
-
-
-def _is_crashing(container: Mapping[str, Any]) -> bool:
-    """Return whether a container that runs just now, or has ended this moment, is between two crashes."""
-    last = container.get("lastState", {}).get("terminated", {})
-    if container.get("restartCount", 0) < _RESTARTS_OF_A_LOOP or not last.get("exitCode"):
-        return False
-    start, finish = last.get("startedAt"), last.get("finishedAt")
-    if not start or not finish:
-        return True
-    return (datetime.fromisoformat(finish) - datetime.fromisoformat(start)).total_seconds() < _STEADY_SECONDS

@@ -138,26 +138,25 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
         subtree = Fields(origin(path, label), {"name": origin(f"{path}.name", label)})
         subtree["args"] = with_origins(args, origin(args_path, label))
         entries.append(({"name": plugin_args.name, "args": args}, subtree))
-    entries = _with_nodes(
-        entries, node_selection.expressions(spec.nodes), Origin(f"{prefix}spec.nodes", "spec.nodes", name, True)
-    )
+    if expressions := node_selection.expressions(spec.nodes):
+        # They are added to the arguments of NodeAffinity; a second entry of one plugin is refused later.
+        nodes = Origin(f"{prefix}spec.nodes", "spec.nodes", name, is_whole=True)
+        index = next((index for index, (entry, _) in enumerate(entries) if entry["name"] == node_selection.PLUGIN), -1)
+        if index < 0:
+            entry: dict[str, Any] = {
+                "name": node_selection.PLUGIN,
+                "args": node_selection.added_affinity({}, expressions),
+            }
+            entries.append((entry, Fields(nodes, {key: with_origins(value, nodes) for key, value in entry.items()})))
+        else:
+            entry, subtree = entries[index]
+            new_args = node_selection.added_affinity(entry["args"], expressions)
+            new_tree = Fields(subtree.origin, {**subtree, "args": replace_subtree(new_args, subtree["args"], nodes)})
+            entries[index] = {**entry, "args": new_args}, new_tree
     if entries:
         part["pluginConfig"] = [entry for entry, _ in entries]
         tree["pluginConfig"] = Items(origin("spec.pluginConfig"), [subtree for _, subtree in entries])
     return part, tree
-
-
-def _with_nodes(entries: list[Entry], expressions: node_selection.Expressions, origin: Origin) -> list[Entry]:
-    """Return the entries with the requirements of ``spec.nodes`` in the arguments of NodeAffinity."""
-    if not expressions:
-        return entries
-    for index, (entry, tree) in enumerate(entries):
-        if entry["name"] == node_selection.PLUGIN:
-            args = node_selection.added_affinity(entry["args"], expressions)
-            new_tree = Fields(tree.origin, {**tree, "args": replace_subtree(args, tree["args"], origin)})
-            return [*entries[:index], ({**entry, "args": args}, new_tree), *entries[index + 1 :]]
-    entry = {"name": node_selection.PLUGIN, "args": node_selection.added_affinity({}, expressions)}
-    return [*entries, (entry, Fields(origin, {key: with_origins(value, origin) for key, value in entry.items()}))]
 
 
 def references(profile: UserObject) -> set[str]:

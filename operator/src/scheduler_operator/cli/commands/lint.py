@@ -1,6 +1,5 @@
 """``berth lint``: findings about configurations that are valid and do not do what they say."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,6 @@ from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
-    from scheduler_operator.cli.processes import DocumentSet
     from scheduler_runtime.catalog import Target
     from scheduler_runtime.config import Engine
 
@@ -52,12 +50,21 @@ def command(
     from importlib.metadata import version
 
     from scheduler_operator.cli import formatting
+    from scheduler_operator.cli.processes import NAMESPACE, build_documents
+    from scheduler_operator.cli.reading import expand_directories, read_files, sort_objects
     from scheduler_operator.cli.remarks import process_remarks, refusal_remarks
     from scheduler_runtime.config import Severity
 
-    built = _build_documents(files, console, target, engine)
+    names = expand_directories(files)
+    if not names:
+        raise RefusedError(Refusal(", ".join(files), "no file in it speaks of profiles or KubeSchedulerConfigurations"))
+    reading = read_files(names, console)
+    # A directory holds other manifests too; a file that is named is expected to hold ours.
+    objects = sort_objects(reading.sources, lenient_files=frozenset(names) - frozenset(files))
+    built = build_documents(objects, target, NAMESPACE, engine)
     findings = [remark for document in built.documents for remark in process_remarks(document)]
-    refused = refusal_remarks(built.refusals)
+    refusals = (*reading.refusals, *built.refusals)
+    refused = refusal_remarks(refusals)
     notes = tuple(remark for document in built.documents for remark in document.remarks)
     if refused:
         status = Status.REFUSED
@@ -67,30 +74,17 @@ def command(
     match form:
         case "text":
             text = "".join(f"{remark.text(console.colour)}\n" for remark in findings)
-            return Answer(text, (*map(str, built.refusals), *notes), status)
+            return Answer(text, (*map(str, refusals), *notes), status)
         case "table":
             rows = [
                 (finding.severity, finding.code, finding.where, finding.path, finding.message) for finding in findings
             ]
             heading = ("SEVERITY", "CODE", "PLACE", "PATH", "MESSAGE")
             text = formatting.format_table(heading, rows) if rows else ""
-            return Answer(text, (*map(str, built.refusals), *notes), status)
+            return Answer(text, (*map(str, refusals), *notes), status)
         case "sarif":
             from scheduler_operator.cli.sarif import sarif
 
             run = sarif([*refused, *findings], version("berth-operator"))
             return Answer(formatting.format_value(run, "json"), notes, status)
     return Answer(formatting.format_value([remark.value() for remark in (*refused, *findings)], form), notes, status)
-
-
-def _build_documents(files: Sequence[str], console: Console, target: "Target", engine: "Engine") -> "DocumentSet":
-    from scheduler_operator.cli.processes import NAMESPACE, DocumentSet, build_documents
-    from scheduler_operator.cli.reading import expand_directories, read_files, sort_objects
-
-    names = expand_directories(files)
-    if not names:
-        raise RefusedError(Refusal(", ".join(files), "no file in it speaks of profiles or KubeSchedulerConfigurations"))
-    reading = read_files(names, console)
-    objects = sort_objects(reading.sources, lenient_files=frozenset(names) - frozenset(files))
-    built = build_documents(objects, target, NAMESPACE, engine)
-    return DocumentSet(built.documents, (*reading.refusals, *built.refusals))
