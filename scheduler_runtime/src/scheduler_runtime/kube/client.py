@@ -219,13 +219,14 @@ class Client:
                 raise self._unreachable_error(error) from error
             cause = _cause(error)
             raise NoResponseError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
-        self._observer.count(
-            response.status, method, (throttled, guard.elapsed(), len(request.body), len(response.body))
-        )
-        self._refusing.recovered()
+        seconds = perf_counter() - guard.sent_at if guard.sent_at is not None else 0.0
+        self._observer.count(response.status, method, (throttled, seconds, len(request.body), len(response.body)))
+        if self._refusing.sentence:
+            self._refusing.recovered()
         if response.status >= 400:
             raise self._api_error(response)
-        self._unauthorized.recovered()
+        if self._unauthorized.sentence:
+            self._unauthorized.recovered()
         return response.body
 
     async def _send(self, request: Request, auth_headers: Mapping[str, str], guard: _SendGuard) -> Response:
@@ -360,18 +361,16 @@ class _SendGuard:
         self.sent_at: float | None = None
         """When the request was written for the first time; None while it can be said that it was not."""
 
-    def __call__(self) -> None:
+    def __call__(self) -> float:
         self._before_send()
         if self.sent_at is None:
             self.sent_at = perf_counter()
-
-    def elapsed(self) -> float:
-        """Return the seconds since the request was written."""
-        return 0.0 if self.sent_at is None else perf_counter() - self.sent_at
+            return self._seconds
+        return self.remaining()
 
     def remaining(self) -> float:
         """Return the seconds that remain. Raises TimeoutError when there are none."""
-        seconds = self._seconds - self.elapsed()
+        seconds = self._seconds - (perf_counter() - self.sent_at if self.sent_at is not None else 0.0)
         if seconds <= 0:
             raise TimeoutError
         return seconds

@@ -21,7 +21,7 @@ from scheduler_runtime.api import Action, Event, Plugin, Watch, declaration_of
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Kind, Reflector
-from scheduler_runtime.kube.watch.envelopes import Page, WatchEvent, read_items
+from scheduler_runtime.kube.watch.envelopes import Page, read_items
 from scheduler_runtime.state.objects import KINDS, ObjectMeta
 
 ApiKind = tuple[str, str]
@@ -217,13 +217,10 @@ def reflected_kind(watch: Watch) -> Kind[Any]:
     def read_list(body: bytes) -> Page[Any]:
         return read_items(body, decode)
 
-    def read_item(event: WatchEvent) -> Any:
-        return decode(event.object)
-
     root = f"/apis/{watch.api_version}" if watch.group else f"/api/{watch.api_version}"
     namespace = f"/namespaces/{watch.namespace}" if watch.namespace else ""
     params = {"fieldSelector": f"metadata.name={watch.name}"} if watch.name else {}
-    return Kind(f"{root}{namespace}/{watch.resource}", _key, read_list, read_item, params)
+    return Kind(f"{root}{namespace}/{watch.resource}", _key, read_list, decode, params)
 
 
 def _kind_of(watch: Watch) -> ApiKind:

@@ -37,8 +37,9 @@ class Within:
     seconds: float
     allow: Callable[[], None] = lambda: None
 
-    def __call__(self) -> None:
+    def __call__(self) -> float:
         self.allow()
+        return self.seconds
 
     def remaining(self) -> float:
         return self.seconds

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, read_page
+from scheduler_runtime.kube.watch.envelopes import Unreadable, read_page
 from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod
 from scheduler_runtime.state.objects.kinds import pods
 from tests.scheduler_runtime.kube.watch.scripted import Script, levels, line, listed, node, refused, streamed, watching
@@ -101,4 +101,4 @@ def test_a_page_of_pods_has_those_that_can_be_read(spec: dict[str, Any]) -> None
     assert [kind.key(item) for item in page.items] == ["n/a", "n/b", "n/c"]
     assert page.metadata.continue_token == "x"
     with pytest.raises(msgspec.ValidationError):
-        kind.read_item(WatchEvent("ADDED", msgspec.Raw(msgspec.json.encode(items[1]))))
+        kind.read_item(msgspec.Raw(msgspec.json.encode(items[1])))

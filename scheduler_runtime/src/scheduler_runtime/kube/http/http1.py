@@ -38,7 +38,7 @@ class Http1Connection(BufferedProtocol):
         """True if the operating system has taken every byte that was written."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    async def request(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Response:
+    async def request(self, request: bytes, before_send: Callable[[], object] = lambda: None) -> Response:
         """Send ``request`` and return its response. Raises ConnectionLostError.
 
         After an error or a cancellation the connection is closed: a response that still comes would be taken for that

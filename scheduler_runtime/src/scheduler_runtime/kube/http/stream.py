@@ -52,7 +52,10 @@ class Stream(BufferedProtocol):
         timer = StallTolerantTimer(START_SECONDS, lambda: self._fail(f"no answer within {START_SECONDS:g} s"))
         try:
             while not self.status:
-                await self._wait_for_progress()
+                if self._error is not None:
+                    raise self._error
+                self._progress.clear()
+                await self._progress.wait()
         finally:
             timer.cancel()
 
@@ -63,7 +66,10 @@ class Stream(BufferedProtocol):
         """
         self._wake_at_bytes = at_least
         while self._unread_bytes < at_least and not self._is_complete:
-            await self._wait_for_progress()
+            if self._error is not None:
+                raise self._error
+            self._progress.clear()
+            await self._progress.wait()
         data = b"".join(self._unread)
         self._unread.clear()
         self._unread_bytes = 0
@@ -91,12 +97,6 @@ class Stream(BufferedProtocol):
             self._silence_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
-
-    async def _wait_for_progress(self) -> None:
-        if self._error is not None:
-            raise self._error
-        self._progress.clear()
-        await self._progress.wait()
 
     def _fail(self, reason: str) -> None:
         if self._error is None:

@@ -126,22 +126,22 @@ class StallTolerantTimer:
         self._longest_extension = longest_extension
         self._extensions = extensions
         self._may_extend = may_extend
-        self._start(seconds)
+        # Not loop.time(): with uvloop that is the time at which the current turn of the loop began.
+        self._deadline = time.monotonic() + seconds
+        self._timer = self._loop.call_later(seconds, self._expire)
 
     def cancel(self) -> None:
         """Do not call ``on_timeout`` any more."""
         self._timer.cancel()
 
-    def _start(self, seconds: float) -> None:
-        # Not loop.time(): with uvloop that is the time at which the current turn of the loop began.
-        self._deadline = time.monotonic() + seconds
-        self._timer = self._loop.call_later(seconds, self._expire)
-
     def _expire(self) -> None:
-        late = time.monotonic() - self._deadline
+        now = time.monotonic()
+        late = now - self._deadline
         if late > LATE_SECONDS and self._extensions and self._may_extend():
             self._extensions -= 1
-            self._start(min(late, self._longest_extension))
+            extension = min(late, self._longest_extension)
+            self._deadline = now + extension
+            self._timer = self._loop.call_later(extension, self._expire)
         else:
             self._on_timeout()
 

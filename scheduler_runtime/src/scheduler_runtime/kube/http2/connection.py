@@ -51,8 +51,8 @@ class Http2UnsupportedError(Exception):
 class SendGuard(Protocol):
     """Decides, each time right before a request is written, whether it may be sent."""
 
-    def __call__(self) -> None:
-        """Raise if the request may not be sent any more."""
+    def __call__(self) -> float:
+        """Raise if the request may not be sent any more, otherwise return what ``remaining`` does."""
 
     def remaining(self) -> float:
         """Return the seconds that may pass until the response. Raises TimeoutError when there are none."""
@@ -140,7 +140,9 @@ class Http2Connection(BufferedProtocol):
         started_at = self._loop.time()
         stream = RequestStream(header_block, body, guard, self._loop.create_future())
         self._unsent.append(stream)
-        self._schedule_flush()
+        if not self._flush_is_scheduled:
+            self._flush_is_scheduled = True
+            self._loop.call_soon(self._flush)
         try:
             return await stream.response
         finally:
@@ -186,12 +188,9 @@ class Http2Connection(BufferedProtocol):
     def _write(self, data: bytes) -> None:
         if data:
             self._outgoing.append(data)
-            self._schedule_flush()
-
-    def _schedule_flush(self) -> None:
-        if not self._flush_is_scheduled:
-            self._flush_is_scheduled = True
-            self._loop.call_soon(self._flush)
+            if not self._flush_is_scheduled:
+                self._flush_is_scheduled = True
+                self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         """Write requests and frames that gathered during this turn of the loop, in one piece."""
@@ -215,8 +214,7 @@ class Http2Connection(BufferedProtocol):
                 raise StreamRefusedError("the connection takes no more requests")
             # Only now, right before the bytes are written: the turn may have taken long, and a leader that lost its
             # lease meanwhile must not send any more.
-            stream.guard()
-            stream.deadline = self._loop.time() + stream.guard.remaining()
+            stream.deadline = self._loop.time() + stream.guard()
         except Exception as error:  # noqa: BLE001  it is raised to the caller
             stream.response.set_exception(error)
             return
@@ -324,7 +322,9 @@ class Http2Connection(BufferedProtocol):
             raise ProtocolError(f"{frames.describe(kind, stream_id)} where {expected} is required")
         match kind:
             case frames.HEADERS:
-                self._receive_headers(stream_id, flags, frames.strip_padding(flags, payload))
+                if flags & (frames.PADDED | frames.PRIORITY):
+                    payload = frames.strip_padding(flags, payload)
+                self._receive_headers(stream_id, flags, payload)
             case frames.DATA:
                 self._receive_data(stream_id, flags, payload)
             case frames.CONTINUATION:
@@ -388,7 +388,9 @@ class Http2Connection(BufferedProtocol):
         if stream is None:
             self._check_was_opened(frames.DATA, stream_id)
             return
-        stream.received.append(frames.strip_padding(flags & frames.PADDED, payload))
+        if flags & frames.PADDED:
+            payload = frames.strip_padding(frames.PADDED, payload)
+        stream.received.append(payload)
         if flags & frames.END_STREAM:
             self._complete_stream(stream_id, stream)
 

@@ -123,7 +123,8 @@ class StreamSlots:
     def release(self) -> None:
         """Give a slot back, to the next who waits."""
         self._free += 1
-        self._hand_over()
+        if self._waiters:
+            self._hand_over()
 
     def resize(self, count: int) -> None:
         """Change the number of slots. If more are in use, none is given until fewer are."""

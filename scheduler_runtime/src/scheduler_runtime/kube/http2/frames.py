@@ -101,9 +101,10 @@ def uint31(payload: bytes, offset: int = 0) -> int:
 
 
 def strip_padding(flags: int, payload: bytes) -> bytes:
-    """Return the payload without padding and priority. Raises ProtocolError when the padding exceeds the frame."""
-    if not flags & (PADDED | PRIORITY):
-        return payload
+    """Return the payload without the padding and the priority that ``flags`` announce.
+
+    Raises ProtocolError when the padding exceeds the frame.
+    """
     padding, start = 0, 0
     if flags & PADDED:
         padding, start = payload[0] if payload else 0, 1

@@ -31,7 +31,8 @@ def method(name: str) -> bytes:
 
 def field(index: int, value: bytes) -> bytes:
     """Return a field whose name stands in the static table at ``index`` (section 6.2.2: without indexing)."""
-    return _NAMES[index] + _string(value)
+    length = len(value)  # as in ``_string``, for several fields of each request
+    return _NAMES[index] + (_LENGTHS[length] if length < len(_LENGTHS) else _integer(length, 7, 0)) + value
 
 
 def never_indexed(fields: Mapping[str, str]) -> bytes:

@@ -106,18 +106,22 @@ def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T | Unreadab
 
     Raises msgspec.MsgspecError when it is no page of objects with names.
     """
-    return read_items(raw, lambda item: read_or_name(item, read))
+
+    def read_or_identify(item: msgspec.Raw) -> T | Unreadable:
+        try:
+            return read(item)
+        except msgspec.ValidationError as error:
+            return identify_unreadable(item, error)
+
+    return read_items(raw, read_or_identify)
 
 
-def read_or_name(raw: msgspec.Raw, read: Callable[[msgspec.Raw], T]) -> T | Unreadable:
-    """Return the decoded object, or ``Unreadable`` if that fails.
+def identify_unreadable(raw: msgspec.Raw, error: msgspec.ValidationError) -> Unreadable:
+    """Return the identity of an object that cannot be decoded because of ``error``.
 
-    Raises msgspec.MsgspecError when not even its identity can be decoded.
+    Raises msgspec.MsgspecError when not even that can be decoded.
     """
-    try:
-        return read(raw)
-    except msgspec.ValidationError as error:
-        return Unreadable(_decode_identified(raw).metadata, str(error))
+    return Unreadable(_decode_identified(raw).metadata, str(error))
 
 
 class WatchEvent(Wire, frozen=True, gc=False):

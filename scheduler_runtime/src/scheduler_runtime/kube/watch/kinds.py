@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from scheduler_runtime.kube.watch.envelopes import ListMeta, ObjectIdentity, WatchEvent
+import msgspec
+
+from scheduler_runtime.kube.watch.envelopes import ListMeta, ObjectIdentity
 
 
 class Metadata(Protocol):
@@ -57,7 +59,7 @@ class Kind(Generic[T]):
     key: Callable[[T | ObjectIdentity], str]
     """The name under which an object is cached."""
     read_list: Callable[[bytes], ObjectList[T]]
-    read_item: Callable[[WatchEvent], T]
+    read_item: Callable[[msgspec.Raw], T]
     params: Mapping[str, str] = field(default_factory=dict)
     """Parameters of every request, such as selectors."""
 

@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Generic
 
 import msgspec
@@ -27,9 +27,9 @@ from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, ret
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, decode_event, read_or_name, read_page
+from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, decode_event, identify_unreadable, read_page
 from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
-from scheduler_runtime.kube.watch.kinds import Change, Kind, ObjectList, T, number, version_of
+from scheduler_runtime.kube.watch.kinds import Change, Kind, ObjectList, T, number
 from scheduler_runtime.kube.watch.lists import list_pages, stream_list, with_full_list_fallback
 from scheduler_runtime.kube.watch.version_checks import (
     MissingChanges,
@@ -247,10 +247,7 @@ class Reflector(Generic[T]):
         try:
             return self.kind.read_list(raw)
         except msgspec.ValidationError:  # one object or more cannot be decoded: the slow way, one by one
-            return read_page(raw, self._read_item)
-
-    def _read_item(self, raw: msgspec.Raw) -> T:
-        return self.kind.read_item(WatchEvent("", raw))
+            return read_page(raw, self.kind.read_item)
 
     # Watching.
 
@@ -271,15 +268,24 @@ class Reflector(Generic[T]):
         started_at, event_count = loop.time(), 0
         stream = self._client.stream(self.kind.path, params=params, silence_seconds=SILENCE_SECONDS)
         try:
-            async with stream as self._stream:
+            async with stream as opened:
+                self._stream = opened
                 steady = loop.call_later(STEADY_SECONDS, self._report_recovered)
+                incomplete_line = b""
                 try:
-                    async for line in _read_lines(self._stream):
-                        self._apply(decode_event(line))
-                        event_count += 1
-                        self._report_recovered()
+                    while chunk := await opened.read():
+                        *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")
+                        for line in lines:
+                            if line:
+                                self._apply(decode_event(line))
+                                event_count += 1
+                                if self._is_failing:
+                                    self._report_recovered()
+                        await asyncio.sleep(0)  # a stream that never pauses must not keep the loop to itself
                 finally:
                     steady.cancel()
+                if incomplete_line:
+                    raise BrokenError("the stream was cut in the middle of a line")
         except ApiError as error:
             if error.status == 410:
                 raise ExpiredError(str(error)) from error
@@ -294,40 +300,38 @@ class Reflector(Generic[T]):
     def _apply(self, event: WatchEvent) -> None:
         """Apply one event to the copy. Raises ExpiredError, BrokenError, or msgspec.MsgspecError."""
         match event.type:
-            case "ADDED" | "MODIFIED":
-                item = read_or_name(event.object, self._read_item)
-                key = self.kind.key(item)
-                cached = self.objects.get(key)
+            case "ADDED" | "MODIFIED" | "DELETED":
+                item: T | Unreadable
+                try:
+                    item = self.kind.read_item(event.object)
+                except msgspec.ValidationError as error:
+                    item = identify_unreadable(event.object, error)
+                key, resource_version = self.kind.key(item), item.metadata.resource_version
+                version, cached = number(resource_version), self.objects.get(key)
+                is_cached = cached is not None and cached.metadata.uid == item.metadata.uid
+                if event.type == "DELETED":
+                    if is_cached:
+                        self._remove(key)
+                    self._report_readable(key)
+                    self._last_deleted_version = max(self._last_deleted_version, version)
                 # A stream that resumes may repeat events: an older version than the cached one is no change.
-                if cached is None or version_of(cached) < version_of(item):
-                    is_other = cached is None or cached.metadata.uid != item.metadata.uid
-                    if is_other and 0 < version_of(item) < self._last_deleted_version:
+                elif cached is None or number(cached.metadata.resource_version) < version:
+                    if not is_cached and 0 < version < self._last_deleted_version:
                         # Perhaps this very object was deleted since, and would be kept for ever if it were stored.
                         raise ExpiredError(f"whether {key} is still there was told out of order")
                     self._store(key, item)
-                self._advance_to(item.metadata.resource_version)
-            case "DELETED":
-                item = read_or_name(event.object, self._read_item)
-                key = self.kind.key(item)
-                cached = self.objects.get(key)
-                if cached is not None and cached.metadata.uid == item.metadata.uid:
-                    self._remove(key)
-                self._report_readable(key)
-                self._last_deleted_version = max(self._last_deleted_version, version_of(item))
-                self._advance_to(item.metadata.resource_version)
             case "BOOKMARK":
-                self._advance_to(event.bookmark())
+                resource_version = event.bookmark()
+                version = number(resource_version)
             case "ERROR" if (status := event.error()).code == 410:
                 raise ExpiredError(status.message)
             case "ERROR":
                 raise BrokenError(f"{event.error().code}: {event.error().message}")
             case _:
                 raise BrokenError(f"a line of the unknown type {event.type!r}")
-
-    def _advance_to(self, version: str) -> None:
-        """Resume after ``version`` from now on, unless a later one was reached already."""
-        if number(version) > number(self.resource_version):
-            self.resource_version = version
+        # The watch resumes after this version from now on, unless a later one was reached already.
+        if version > number(self.resource_version):
+            self.resource_version = resource_version
             self._version_changed.set()
 
     # The copy.
@@ -348,13 +352,14 @@ class Reflector(Generic[T]):
         if not is_same or self._reports_unchanged:
             self.objects[key] = item
             self._sink(Change(old, item))
-        self._report_readable(key)
+        if self._unreadable:
+            self._report_readable(key)
 
     def _remove(self, key: str) -> None:
         self._sink(Change(self.objects.pop(key), None))
 
     def _report_readable(self, key: str) -> None:
-        if self._unreadable and (log := self._unreadable.pop(key, None)):
+        if log := self._unreadable.pop(key, None):
             log.recovered()
 
     def _report_recovered(self) -> None:
@@ -363,16 +368,3 @@ class Reflector(Generic[T]):
             self._failures_in_a_row = 0
             self._backoff.reset()
             self._interruption.recovered()
-
-
-async def _read_lines(stream: Stream) -> AsyncIterator[bytes]:
-    """Yield the lines of a stream. Raises BrokenError for a last line without an end, which was cut."""
-    rest = b""
-    while chunk := await stream.read():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line:
-                yield line
-        await asyncio.sleep(0)  # a stream that never pauses must not keep the loop to itself
-    if rest:
-        raise BrokenError("the stream was cut in the middle of a line")

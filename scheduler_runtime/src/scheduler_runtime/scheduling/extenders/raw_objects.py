@@ -59,7 +59,7 @@ NODES: Kind[_RawObject] = Kind(
     "/api/v1/nodes",
     key=lambda node: node.metadata.name,
     read_list=lambda body: read_items(body, _read_object),
-    read_item=lambda event: _read_object(event.object),
+    read_item=_read_object,
 )
 
 

@@ -6,6 +6,8 @@ Decoded objects are structs with only the fields that are read; what many of the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 
 import msgspec
@@ -70,18 +72,18 @@ def pods(rules: ResizeRules) -> Kind[Pod]:
     """The pods that have not ended. A pod that ends is reported as deleted: it takes no room on its node any more."""
     return Kind(
         "/api/v1/pods",
-        key=lambda pod: pod.key,
-        read_list=lambda raw: decode_pod_list(raw, rules),
-        read_item=lambda event: decode_pod(event.object, rules),
+        key=attrgetter("key"),
+        read_list=partial(decode_pod_list, rules=rules),
+        read_item=partial(decode_pod, rules=rules),
         params={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
     )
 
 
 NODES: Kind[Node] = Kind(
     "/api/v1/nodes",
-    key=lambda node: node.name,
+    key=attrgetter("name"),
     read_list=decode_node_list,
-    read_item=lambda event: decode_node(event.object),
+    read_item=decode_node,
 )
 
 
