@@ -60,7 +60,7 @@ class Scene:
         framework = testing.framework(MULTI_POINT, Blocks)
         placed = framework.schedule(testing.pod("p"), testing.Cluster(testing.node("a")))
         assert isinstance(placed, Placed)
-        await framework.run_pre_bind_plugins(placed, framework.run_pre_bind_pre_flights(placed))
+        await framework.binding.run_pre_bind_plugins(placed, framework.binding.run_pre_bind_pre_flights(placed))
         self.clock.now += SAMPLE_SECONDS
         self.stalls.on_progress()
 

@@ -46,7 +46,7 @@ def placed_by(decides: Framework) -> Placed:
 async def test_the_default_binder_binds_with_the_uid() -> None:
     api_server = ApiServer()
     decides = framework_of(api_server=api_server)
-    await decides.run_bind_plugins(placed_by(decides))
+    await decides.binding.run_bind_plugins(placed_by(decides))
     assert api_server.bound == [("default", "p", "uid-of-p", "a")]
 
 
@@ -164,9 +164,9 @@ class Breaks(Beside):
 async def test_neighbours_that_agree_prepare_at_the_same_time() -> None:
     decides = framework_of(Beside, BesideToo, After, NotAtAll)
     placed = placed_by(decides)
-    flights = decides.run_pre_bind_pre_flights(placed)
+    flights = decides.binding.run_pre_bind_pre_flights(placed)
     assert set(flights) == {"Beside", "BesideToo", "After"}
-    await decides.run_pre_bind_plugins(placed, flights)
+    await decides.binding.run_pre_bind_plugins(placed, flights)
     assert CALLS == ["Beside begins", "BesideToo begins", "Beside ends", "BesideToo ends", "After begins", "After ends"]
 
 
@@ -176,7 +176,7 @@ async def test_a_preparation_that_fails_names_its_plugin_after_the_others_ended(
     with pytest.raises(
         BindError, match='running PreBind plugin "Breaks": ConnectionError: the volume is gone'
     ) as failed:
-        await decides.run_pre_bind_plugins(placed, decides.run_pre_bind_pre_flights(placed))
+        await decides.binding.run_pre_bind_plugins(placed, decides.binding.run_pre_bind_pre_flights(placed))
     assert failed.value.plugin == "Breaks"
     assert CALLS == ["Beside begins", "Beside ends"]
 
@@ -203,15 +203,15 @@ async def test_a_plugin_in_the_background_cannot_end_the_program() -> None:
     decides = framework_of(Exits)
     placed = placed_by(decides)
     with pytest.raises(BindError, match='running PreBind plugin "Exits": SystemExit: 3'):
-        await decides.run_pre_bind_plugins(placed, decides.run_pre_bind_pre_flights(placed))
+        await decides.binding.run_pre_bind_plugins(placed, decides.binding.run_pre_bind_pre_flights(placed))
     with pytest.raises(BindError, match='running Bind plugin "Exits": SystemExit: 3'):
-        await decides.run_bind_plugins(placed)
+        await decides.binding.run_bind_plugins(placed)
 
 
 async def test_a_binder_may_pass_a_pod_on() -> None:
     api_server = ApiServer()
     decides = framework_of(Declines, api_server=api_server)
-    await decides.run_bind_plugins(placed_by(decides))
+    await decides.binding.run_bind_plugins(placed_by(decides))
     assert len(api_server.bound) == 1
 
 
@@ -219,7 +219,7 @@ async def test_a_binding_that_fails_names_its_plugin_and_no_other_binds() -> Non
     api_server = ApiServer()
     decides = framework_of(Fails, api_server=api_server)
     with pytest.raises(BindError, match='running Bind plugin "Fails": TimeoutError: no answer'):
-        await decides.run_bind_plugins(placed_by(decides))
+        await decides.binding.run_bind_plugins(placed_by(decides))
     assert api_server.bound == []
 
 
@@ -235,7 +235,7 @@ class TellsWrong(Tells):
 
 def test_one_listener_that_fails_does_not_keep_it_from_the_others(caplog: pytest.LogCaptureFixture) -> None:
     decides = framework_of(TellsWrong, Tells)
-    decides.run_post_bind_plugins(placed_by(decides))
+    decides.binding.run_post_bind_plugins(placed_by(decides))
     assert CALLS == ["Tells"]
     assert "plugin failed" in caplog.text
 

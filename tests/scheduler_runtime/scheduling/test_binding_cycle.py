@@ -9,7 +9,8 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Nomination, Plugin, Reject
-from scheduler_runtime.framework import BindError, Framework
+from scheduler_runtime.framework import BindError
+from scheduler_runtime.framework.binding_hooks import BindingHooks
 from scheduler_runtime.scheduling.binding_cycle import CANCELLED
 from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import running
@@ -169,7 +170,7 @@ async def test_an_error_without_words_gives_the_room_back_and_is_retried(monkeyp
     async def fails_without_words(*_: Any) -> None:
         raise BindError("Breaks", "")
 
-    monkeypatch.setattr(Framework, "run_bind_plugins", fails_without_words)
+    monkeypatch.setattr(BindingHooks, "run_bind_plugins", fails_without_words)
     async with running() as scene:
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)

@@ -89,7 +89,7 @@ class BindingHooks:
             status = rejection_status(resolvable=True) if rejected else "Success"
             return rejected
         finally:
-            self._times.observe_since(began, "PreBind", status)
+            self._times["PreBind", status].observe(perf_counter() - began)
 
     async def _run_beside(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
         """Run ``pre_bind`` of some plugins at the same time, all of them to the end. Raises BindError."""
@@ -135,13 +135,13 @@ class BindingHooks:
             except caught_exceptions() as error:
                 if is_our_cancellation(error):
                     raise
-                self._times.observe_since(began, "Bind", "Error")
+                self._times["Bind", "Error"].observe(perf_counter() - began)
                 why = f'running Bind plugin "{plugin}": {_words_of(error, hook)}'
                 raise BindError(plugin, why, hook.instance) from error
             finally:
                 self._progress.hooks.pop((pod.uid, plugin), None)
             if answer is None:
-                self._times.observe_since(began, "Bind")
+                self._times["Bind", "Success"].observe(perf_counter() - began)
                 return
             # None of the plugins after it may try: the API server may have bound the pod already.
             if answer is not SKIP:
@@ -153,7 +153,7 @@ class BindingHooks:
         if self._post_bind:
             began = perf_counter()
             notify_plugins(self._post_bind, placed, self._failures)
-            self._times.observe_since(began, "PostBind")
+            self._times["PostBind", "Success"].observe(perf_counter() - began)
 
 
 def _words_of(error: BaseException, hook: Hook) -> str:

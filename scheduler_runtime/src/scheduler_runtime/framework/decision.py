@@ -109,7 +109,8 @@ class Decisions:
         else:
             outcome = Placed(pod, table.names[choice], decision.states)
         for point, seconds in decision.seconds.items():
-            self._clocks.points.observe(point, seconds, pre_filter_status if point == PRE_FILTER else "Success")
+            status = pre_filter_status if point == PRE_FILTER else "Success"
+            self._clocks.points[point, status].observe(seconds)
         return outcome
 
     def _refuse(self, pod: Pod, nodes: int) -> Unschedulable | None:
@@ -144,7 +145,7 @@ class Decisions:
         if hooks:
             has_node = result.nomination is not None and result.nomination.node_name != ""
             status = "Success" if has_node else rejection_status(resolvable=True)
-            self._clocks.points.observe_since(began, "PostFilter", status)
+            self._clocks.points["PostFilter", status].observe(perf_counter() - began)
         return Unschedulable(
             decision.pod,
             diagnosis.message(result.reasons),

@@ -25,7 +25,7 @@ from scheduler_runtime.framework.context import FrameworkContext, PluginServices
 from scheduler_runtime.framework.decision import Decisions
 from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders, Question
 from scheduler_runtime.framework.node_chooser import NodeChooser
-from scheduler_runtime.framework.outcomes import AssumeCache, Placed, PreBindPlan, QueueGate, Unschedulable
+from scheduler_runtime.framework.outcomes import AssumeCache, Placed, QueueGate, Unschedulable
 from scheduler_runtime.framework.plugin_times import DecisionClocks, PointTimes, SlowPluginWatch, hook_timer
 from scheduler_runtime.framework.queue_hooks import QueueHooks
 from scheduler_runtime.framework.registration import HookTable, register_plugins
@@ -38,8 +38,8 @@ from scheduler_runtime.plugins import IN_TREE
 class Framework:
     """The plugins of one profile, called in the profile's order.
 
-    ``schedule`` is synchronous and does no I/O. A pod that it places must end in ``run_post_bind_plugins`` or in
-    ``run_unreserve_plugins``; until then the pod is assumed on its node.
+    ``schedule`` is synchronous and does no I/O. A pod that it places must end in ``binding.run_post_bind_plugins`` or
+    in ``run_unreserve_plugins``; until then the pod is assumed on its node.
     """
 
     def __init__(
@@ -108,7 +108,8 @@ class Framework:
             self.context,
             clocks,
         )
-        self._binding = BindingHooks(hooks, self.context, times, profile.scheduler_name)
+        self.binding = BindingHooks(hooks, self.context, times, profile.scheduler_name)
+        """The hooks from ``pre_bind`` to ``post_bind``, which run in the background."""
 
     def plugin(self, name: str) -> Any:
         """Return the plugin called ``name``. Raises KeyError when the profile or this build does not have it."""
@@ -176,22 +177,6 @@ class Framework:
         Return whether it did.
         """
         return self._reservations.call_back(pod, plugin)
-
-    def run_pre_bind_pre_flights(self, placed: Placed) -> PreBindPlan:
-        """Return the plugins that have something to do before this binding, and how. Raises BindError."""
-        return self._binding.run_pre_bind_pre_flights(placed)
-
-    async def run_pre_bind_plugins(self, placed: Placed, plan: PreBindPlan) -> Unschedulable | None:
-        """Prepare the binding; return why a plugin rejected the pod. Raises BindError."""
-        return await self._binding.run_pre_bind_plugins(placed, plan)
-
-    async def run_bind_plugins(self, placed: Placed) -> None:
-        """Have an extender bind the pod, or else the first plugin that does not answer SKIP. Raises BindError."""
-        await self._binding.run_bind_plugins(placed)
-
-    def run_post_bind_plugins(self, placed: Placed) -> None:
-        """Let the plugins know that the pod is bound. One that fails does not keep it from the others."""
-        self._binding.run_post_bind_plugins(placed)
 
     def run_unreserve_plugins(self, placed: Placed) -> None:
         """Let the plugins give back what they reserved, last first: the pod is not going to its node."""

@@ -61,6 +61,10 @@ class Uncounted:
         self.number = 0.0
 
 
+UNCOUNTED = Uncounted()
+"""The counter of all hooks that nobody counts."""
+
+
 class HookTimer:
     """The clock beside single hooks, which is on in one decision of ten.
 
@@ -99,7 +103,7 @@ class Hook:
     run: Callable[..., Any]
     instance: object = field(default=None, compare=False, repr=False)
     """The plugin itself, for the report of a failure."""
-    calls: CallCount = field(default_factory=Uncounted, compare=False)
+    calls: CallCount = field(default=UNCOUNTED, compare=False)
     timer: HookTimer = field(default=UNTIMED, compare=False)
 
     def __call__(self, *args: Any) -> Any:

@@ -82,24 +82,17 @@ class Unmeasured:
         """Count nothing."""
 
 
-class PointTimes:
-    """The durations of the extension points of one profile."""
+class PointTimes(dict[tuple[str, str], Observer]):
+    """The durations of the extension points of one profile, by the point and upstream's name of the outcome."""
 
     def __init__(self, measures: Measures, profile: str) -> None:
+        super().__init__()
         self._measures = measures
         self._profile = profile
-        self._observers: dict[tuple[str, str], Observer] = {}
 
-    def observe(self, point: str, seconds: float, status: str = "Success") -> None:
-        """Count one run of all plugins at ``point``."""
-        observer = self._observers.get((point, status))
-        if observer is None:
-            observer = self._observers[point, status] = self._measures.point(point, status, self._profile)
-        observer.observe(seconds)
-
-    def observe_since(self, began: float, point: str, status: str = "Success") -> None:
-        """Count a run that ends now."""
-        self.observe(point, perf_counter() - began, status)
+    def __missing__(self, key: tuple[str, str]) -> Observer:
+        observer = self[key] = self._measures.point(*key, self._profile)
+        return observer
 
 
 def hook_timer(measures: Measures) -> HookTimer:
@@ -172,12 +165,13 @@ class SlowPluginWatch:
     """The time that some plugins of one profile take for a decision, on a moving average."""
 
     def __init__(self, plugins: Iterable[str], clock: Callable[[], float] = time.perf_counter) -> None:
-        self._times = {plugin: PluginTime() for plugin in plugins}
+        self.times = {plugin: PluginTime() for plugin in plugins}
+        """Of the plugins that are watched."""
         self._clock = clock
 
     def watch(self, plugin: str, hook: str, run: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``run``, with a clock beside it if that plugin is watched and the hook is part of decisions."""
-        times = self._times.get(plugin)
+        times = self.times.get(plugin)
         if times is None or hook not in _IN_DECISIONS:
             return run
         complete = exhausting(run) if hook in _GENERATORS else run
@@ -194,7 +188,7 @@ class SlowPluginWatch:
 
     def end_decision(self) -> None:
         """Add up the decision that has ended, and warn about plugins that are too slow, once a minute at most."""
-        for plugin, times in self._times.items():
+        for plugin, times in self.times.items():
             # Both averages grow from 0 alike, so that average / weight is the mean of the decisions so far.
             times.average += _WEIGHT_OF_ONE * (times.spent - times.average)
             times.weight += _WEIGHT_OF_ONE * (1 - times.weight)

@@ -56,9 +56,9 @@ class QueueHooks:
             began = perf_counter()
             reject = hook(pod)
             if reject is not None:
-                self._times.observe_since(began, "PreEnqueue", rejection_status(resolvable=False))
+                self._times["PreEnqueue", rejection_status(resolvable=False)].observe(perf_counter() - began)
                 return QueueGate(hook.plugin, check_rejection(hook, reject).reason)
-            self._times.observe_since(began, "PreEnqueue")
+            self._times["PreEnqueue", "Success"].observe(perf_counter() - began)
         return None
 
     def hint(self, plugin: str, event: Event, pod: Pod) -> bool:

@@ -12,7 +12,7 @@ from scheduler_runtime.catalog import Version, find
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.cached_answers import CacheablePlugin
 from scheduler_runtime.framework.context import FrameworkContext
-from scheduler_runtime.framework.hook import UNTIMED, Hook, HookTimer, format_exception
+from scheduler_runtime.framework.hook import UNTIMED, CallCount, Hook, HookTimer, format_exception
 from scheduler_runtime.framework.outcomes import RegistrationError, plugin_exceptions
 from scheduler_runtime.framework.plugin_handle import PluginHandle
 from scheduler_runtime.framework.plugin_times import POINTS, Measures, SlowPluginWatch
@@ -132,23 +132,33 @@ class HookTable:
         self._plugins = plugins
         self._measures = measures
         self._slow_plugins = slow_plugins
+        self._calls: dict[tuple[str, str], CallCount] = {}
+        """The counters of calls, by plugin and extension point: several hooks of a plugin count together."""
         self.cached: Collection[str] = [name for name, plugin in plugins.items() if _is_cacheable(plugin)]
         """The plugins whose answers are cached."""
 
     def hooks(self, point: str, name: str, timer: HookTimer = UNTIMED) -> tuple[Hook, ...]:
         """Return the hooks called ``name`` of the plugins enabled at ``point``."""
-        enabled = (self._plugins.get(plugin.name) for plugin in self._profile.points.get(point, ()))
-        return tuple(self._hook(plugin, name, timer) for plugin in enabled if plugin and name in plugin.hooks)
+        hooks = []
+        for enabled in self._profile.points.get(point, ()):
+            registered = self._plugins.get(enabled.name)
+            if registered is not None and name in registered.hooks:
+                hooks.append(self._hook(registered, name, timer))
+        return tuple(hooks)
 
     def _hook(self, registered: RegisteredPlugin, name: str, timer: HookTimer = UNTIMED) -> Hook:
         """Return the hook ``name`` of a plugin, counted and measured as upstream does it for its point."""
         plugin = registered.plugin
-        # Plugins from elsewhere have their clock inside ``run``: it counts calls that bypass Hook.__call__, too.
-        run = self._slow_plugins.watch(registered.name, name, getattr(plugin, name))
+        run = getattr(plugin, name)
+        if registered.name in self._slow_plugins.times:
+            # Plugins from elsewhere have their clock inside ``run``: it counts calls that bypass Hook.__call__, too.
+            run = self._slow_plugins.watch(registered.name, name, run)
         if name not in _COUNTED:
             return Hook(registered.name, name, run, plugin, timer=timer)
-        calls = self._measures.evaluations(registered.name, POINTS[name], self._profile.scheduler_name)
-        return Hook(registered.name, name, run, plugin, calls, timer)
+        counter = registered.name, POINTS[name]
+        if counter not in self._calls:
+            self._calls[counter] = self._measures.evaluations(*counter, self._profile.scheduler_name)
+        return Hook(registered.name, name, run, plugin, self._calls[counter], timer)
 
     def decision_hooks(self, timer: HookTimer = UNTIMED) -> DecisionHooks:
         """Return the hooks that choose a node, measured by ``timer`` while it is on."""

@@ -45,9 +45,9 @@ class Reservations:
         for hook in self._reserve:
             reject = hook(placed.pod, placed.node, placed.states.get(hook.plugin))
             if reject is not None:
-                self._times.observe_since(began, "Reserve", rejection_status(resolvable=True))
+                self._times["Reserve", rejection_status(resolvable=True)].observe(perf_counter() - began)
                 return rejected_by(hook.plugin, check_rejection(hook, reject).reason, placed.pod)
-        self._times.observe_since(began, "Reserve")
+        self._times["Reserve", "Success"].observe(perf_counter() - began)
         return None
 
     def run_permit_plugins(self, placed: Placed) -> Placed | Unschedulable:
@@ -70,9 +70,9 @@ class Reservations:
                         raise hook.error(f"it waits {seconds!r} seconds; expected a number above 0")
                     waits[hook.plugin] = min(seconds, MAX_WAIT_SECONDS)
                 case answer:
-                    self._times.observe_since(began, "Permit", rejection_status(resolvable=True))
+                    self._times["Permit", rejection_status(resolvable=True)].observe(perf_counter() - began)
                     return rejected_by(hook.plugin, check_rejection(hook, answer).reason, placed.pod)
-        self._times.observe_since(began, "Permit", "Wait" if waits else "Success")
+        self._times["Permit", "Wait" if waits else "Success"].observe(perf_counter() - began)
         if not waits:
             return placed
         self._context.waiting[placed.pod.uid] = PermitWait(placed.pod, waits)
@@ -89,7 +89,7 @@ class Reservations:
         if self._unreserve:
             began = perf_counter()
             notify_plugins(self._unreserve, placed, self._failures)
-            self._times.observe_since(began, "Unreserve")
+            self._times["Unreserve", "Success"].observe(perf_counter() - began)
 
     async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
         """Wait until every plugin allows the pod; return why one did not. Raises BindError if it is called back."""

@@ -66,9 +66,9 @@ class BindingCycle:
 
     async def _bind_pod(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
         """Bring one pod to its node. Raises nothing but its cancellation by ``PodsUnderway``."""
-        pod, uid = placed.pod, placed.pod.metadata.uid
+        pod, uid, hooks = placed.pod, placed.pod.metadata.uid, framework.binding
         try:
-            plan = framework.run_pre_bind_pre_flights(placed)
+            plan = hooks.run_pre_bind_pre_flights(placed)
             if framework.writes_expected_node and (placed.waits or plan):
                 # KEP-5278: what takes a while is announced, so that autoscalers count the node as used meanwhile.
                 self._reporter.conditions.write_expected_node(pod, placed.node)
@@ -84,7 +84,7 @@ class BindingCycle:
             self._queue.mark_binding(uid)
 
             if plan:
-                rejected = await self._underway.run_until_called_back(uid, framework.run_pre_bind_plugins(placed, plan))
+                rejected = await self._underway.run_until_called_back(uid, hooks.run_pre_bind_plugins(placed, plan))
                 if rejected:
                     # Not parked but retried: an event that came since mark_binding would be waited for in vain.
                     self._give_room_back(placed, framework, error=rejected.message)
@@ -94,7 +94,7 @@ class BindingCycle:
             # A condition "unschedulable" of an earlier attempt must not arrive after the binding.
             await self._reporter.conditions.stop_writing(uid)
             async with self._slots.sending:
-                await framework.run_bind_plugins(placed)
+                await hooks.run_bind_plugins(placed)
         except BindError as error:
             self._give_room_back(placed, framework, error=error.message)
             self._report_failure(pod, error, attempt)
@@ -114,7 +114,7 @@ class BindingCycle:
         else:
             # The pod is on its node: whatever fails from here on must not give its room to others.
             try:
-                framework.run_post_bind_plugins(placed)
+                hooks.run_post_bind_plugins(placed)
                 self._reporter.events.scheduled(pod, placed.node)
                 self._metrics.observe_scheduled(pod.spec.scheduler_name, attempt, time.monotonic())
                 logger.log(DECISION, "bound", extra={"pod": pod.key, "node": placed.node, "attempt": attempt.number})

@@ -28,6 +28,6 @@ async def test_default_binder(server: Cluster, is_another: bool) -> None:
                 )
             refused = pytest.raises(BindError, match="deleted") if is_another else contextlib.nullcontext()
             with refused:
-                await process.frameworks["default-scheduler"].run_bind_plugins(Placed(target, "testnode"))
+                await process.frameworks["default-scheduler"].binding.run_bind_plugins(Placed(target, "testnode"))
         bound = json.loads(await there.client.request("GET", there.path("fixed-name")))
         assert bound["spec"].get("nodeName", "") == ("" if is_another else "testnode")
