@@ -15,8 +15,8 @@ from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Extender
 from scheduler_runtime.framework import PluginServices
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
+from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
-from scheduler_runtime.scheduling.fenced_binds import FencedError
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Handle, NodeTable, Plugin, Pod, Reject, Wait, WaitingPod
 from scheduler_runtime.framework import DECISION
-from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
+from scheduler_runtime.scheduling.binding_sender import AlreadyBoundError, FencedError, PodGoneError
 from scheduler_runtime.scheduling.pending import QueuePlace
 from scheduler_runtime.scheduling.pods_underway import BindingSlots
 from scheduler_runtime.scheduling.reporting import outbox

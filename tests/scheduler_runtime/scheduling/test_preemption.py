@@ -14,7 +14,7 @@ from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework import DECISION
 from scheduler_runtime.kube.client import ApiError, NoResponseError
 from scheduler_runtime.scheduling import preemption as preemptions
-from scheduler_runtime.scheduling.fenced_binds import FencedError
+from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox

@@ -31,8 +31,8 @@ from scheduler_runtime.framework import PluginServices, Progress
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
-from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
-from scheduler_runtime.scheduling.fenced_binds import FencedBinds
+from scheduler_runtime.scheduling.binding_sender import BindingSender
+from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
@@ -98,7 +98,7 @@ class Scheduler:
     """All of one but its leadership, and what it tells of pods, which nobody sends. Nothing backs off."""
 
     def __init__(self, server: Any, clock: Callable[[], float]) -> None:
-        binds = FencedBinds(server, lambda: float("inf"), 5.0)
+        binds = BindingSender(server, lambda: float("inf"), 5.0)
         services = PluginServices(binds, lambda *_: None, lambda _: None, testing.Objects())
         frameworks = {"ours": testing.framework(ONLY_ROOM, services=services)}
         outbox = Outbox()

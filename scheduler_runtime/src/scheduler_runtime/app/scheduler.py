@@ -45,9 +45,9 @@ from scheduler_runtime.reload.plan import Plan, Planner
 from scheduler_runtime.reload.pod_condition import ConfigCondition
 from scheduler_runtime.reload.reloader import DocumentSource, Reloader
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
-from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
+from scheduler_runtime.scheduling.binding_sender import BindingSender
+from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
-from scheduler_runtime.scheduling.fenced_binds import FencedBinds
 from scheduler_runtime.scheduling.io_batching import IoBatching
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
@@ -235,7 +235,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     condition = ConfigCondition(reporting, *settings.pod) if settings.pod else None
 
     # What binds and preempts, while this process leads.
-    binds = FencedBinds(deciding, election.leads_until, election.bind_seconds)
+    binds = BindingSender(deciding, election.leads_until, election.bind_seconds)
     preemption = Preemption(
         deciding, binds.check_fence, underway, pod_events, nominations, metrics, version=target.version
     )
@@ -330,7 +330,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
 
 
 def _plugin_services(  # noqa: PLR0913 - everything that plugins can reach
-    binds: FencedBinds,
+    binds: BindingSender,
     pod_events: PodEvents,
     queue: SchedulingQueue,
     objects: WatchedObjects,

@@ -16,7 +16,7 @@ from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_listed
 from scheduler_runtime.reload.plan import Plan
 from scheduler_runtime.reload.reloader import PreparedChange
-from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
+from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderChain, ExtenderFactory
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents

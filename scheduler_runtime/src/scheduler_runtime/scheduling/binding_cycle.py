@@ -7,7 +7,7 @@
 Each pod has a task of its own (see ``pods_underway``), and every way out of it either leaves the pod bound or gives
 its room back. Four things are called bind, from the outside to the inside: this cycle; ``framework.binding_hooks``,
 which calls the hooks of the plugins; ``plugins.binding``, whose DefaultBinder is the plugin that usually binds; and
-``fenced_binds``, which sends the request.
+``binding_sender``, which sends the request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scheduler_runtime.api import Action, Event, Pod
 from scheduler_runtime.framework import DECISION, EXTENDER, BindError, FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.kube.client import NoResponseError
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
+from scheduler_runtime.scheduling.binding_sender import AlreadyBoundError, FencedError, PodGoneError
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway

@@ -24,7 +24,7 @@ from scheduler_runtime.framework import DECISION, FailureLog, Unschedulable, cau
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, retry_after
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.scheduling.fenced_binds import PodGoneError
+from scheduler_runtime.scheduling.binding_sender import PodGoneError
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.reporting.pod_reporter import STRATEGIC_MERGE_PATCH

@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from scheduler_runtime.config import Extender as ExtenderConfig
+from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.extenders import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
-from scheduler_runtime.scheduling.fenced_binds import FencedError
 from scheduler_runtime.serving.https.self_signed import self_signed
 from tests.support.extenders import Answer, Extender, serving
 

@@ -9,9 +9,15 @@ The elector blocks a thread of its own and has a connection of its own, so that 
 """
 
 from scheduler_runtime.kube.credentials import CredentialsError
-from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, Lease, LeaseClient
-from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient, create_elector
-from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, process_name, unique_identity
+from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, LeaseClient, create_elector
+from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient
+from scheduler_runtime.kube.leader_election.lease_record import (
+    Lease,
+    LeaseError,
+    LeaseSettings,
+    process_name,
+    unique_identity,
+)
 
 __all__ = [
     "CredentialsError",

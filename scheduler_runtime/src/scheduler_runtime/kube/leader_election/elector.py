@@ -18,11 +18,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
+from scheduler_runtime.kube import credentials as kube_credentials
+from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient
 from scheduler_runtime.kube.leader_election.lease_record import (
     JITTER,
     RELEASED_SECONDS,
+    Lease,
     LeaseError,
     LeaseRecord,
     LeaseSettings,
@@ -33,7 +36,6 @@ from scheduler_runtime.kube.log_once import LogOnce
 
 logger = logging.getLogger(__name__)
 
-Lease = dict[str, Any]
 PAST = float("-inf")
 FUTURE = float("inf")
 FAILURES_BEFORE_WARNING = 2
@@ -413,3 +415,27 @@ class LeaderElector:
         """An instant of the clock as people read it."""
         seconds = time.time() + instant - self._clock()
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def create_elector(
+    settings: LeaseSettings,
+    callbacks: LeaderCallbacks,
+    *,
+    kubeconfig: str = "",
+    user_agent: str = "berth",
+    clock: Callable[[], float] = time.monotonic,
+    health_check: Callable[[], str | None] = lambda: None,
+) -> LeaderElector:
+    """Return an elector that has a connection of its own, with the credentials of ``kubeconfig`` or of the pod.
+
+    Raises CredentialsError.
+    """
+    credentials = kube_credentials.load(kubeconfig)
+    leases = HttpLeaseClient(credentials, settings.namespace, settings.name, user_agent)
+
+    def close_and_report() -> None:
+        leases.close()
+        callbacks.on_stopped()
+
+    callbacks_that_close = replace(callbacks, on_stopped=close_and_report)
+    return LeaderElector(settings, leases, callbacks_that_close, clock=clock, health_check=health_check)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from scheduler_runtime.kube import credentials as kube_credentials
 from scheduler_runtime.kube.blocking_client import new_connection
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, Lease
-from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, NoLeaseResponseError
+from scheduler_runtime.kube.leader_election.lease_record import Lease, LeaseError, NoLeaseResponseError
 
 
 class HttpLeaseClient:
@@ -83,27 +79,3 @@ class HttpLeaseClient:
         if status not in (http.HTTPStatus.OK, http.HTTPStatus.CREATED):
             raise LeaseError(f"{method} answered {status}: {lease.get('message', '')}", status)
         return lease
-
-
-def create_elector(
-    settings: LeaseSettings,
-    callbacks: LeaderCallbacks,
-    *,
-    kubeconfig: str = "",
-    user_agent: str = "berth",
-    clock: Callable[[], float] = time.monotonic,
-    health_check: Callable[[], str | None] = lambda: None,
-) -> LeaderElector:
-    """Return an elector that has a connection of its own, with the credentials of ``kubeconfig`` or of the pod.
-
-    Raises CredentialsError.
-    """
-    credentials = kube_credentials.load(kubeconfig)
-    leases = HttpLeaseClient(credentials, settings.namespace, settings.name, user_agent)
-
-    def close_and_report() -> None:
-        leases.close()
-        callbacks.on_stopped()
-
-    callbacks_that_close = replace(callbacks, on_stopped=close_and_report)
-    return LeaderElector(settings, leases, callbacks_that_close, clock=clock, health_check=health_check)

@@ -15,6 +15,8 @@ JITTER = 1.2
 """The random part of a pause between attempts, at most, in retry periods: client-go's JitterFactor."""
 RELEASED_SECONDS = 1
 """The duration that marks a lease as released: the shortest that the API server accepts."""
+Lease = dict[str, Any]
+"""A Lease as JSON."""
 
 
 class LeaseError(Exception):

@@ -16,7 +16,7 @@ from scheduler_runtime.plugins.noderesources.formulas import (
     row_strategy_of,
     strategy_of,
 )
-from scheduler_runtime.plugins.noderesources.utilization_cache import IncrementalUpdate, Shares, UtilizationScores
+from scheduler_runtime.plugins.noderesources.requested_shares import IncrementalUpdate, RequestedShares, Shares
 from scheduler_runtime.state.table import INT64, wrap_int64
 
 
@@ -31,7 +31,7 @@ class Strategy(IncrementalUpdate):
         self._line: Ints | None = line_of(shape) if scoring.type == "RequestedToCapacityRatio" else None
         self._formula = strategy_of(scoring)
         self._row_formula = row_strategy_of(scoring, self._line)
-        self._utilization: dict[str, UtilizationScores] = {}
+        self._requested_shares: dict[str, RequestedShares] = {}
 
     def score(self, nodes: NodeTable, resources: Sequence[ScoredResource]) -> Ints:
         """The scores of all nodes."""
@@ -57,22 +57,22 @@ class Strategy(IncrementalUpdate):
         return self._row_formula(loads)
 
     def write(self, nodes: NodeTable) -> None:
-        for cache in self._utilization.values():
+        for cache in self._requested_shares.values():
             cache.write(nodes)
 
     def write_row(self, nodes: NodeTable, row: int) -> None:
-        for cache in self._utilization.values():
+        for cache in self._requested_shares.values():
             cache.write_row(nodes, row)
 
-    def _cache(self, resource: str, nodes: NodeTable) -> UtilizationScores:
-        cache = self._utilization.get(resource)
+    def _cache(self, resource: str, nodes: NodeTable) -> RequestedShares:
+        cache = self._requested_shares.get(resource)
         if cache is None:
-            cache = self._utilization[resource] = UtilizationScores(resource, of_free=self._scores_free)
+            cache = self._requested_shares[resource] = RequestedShares(resource, of_free=self._scores_free)
             cache.write(nodes)
         return cache
 
 
-def _mean(shares: Sequence[Shares], weights: Sequence[int], caches: Sequence[UtilizationScores]) -> Ints:
+def _mean(shares: Sequence[Shares], weights: Sequence[int], caches: Sequence[RequestedShares]) -> Ints:
     """The mean over the resources that a node offers, rounded down; 0 where it offers none."""
     total = _weighted_sum(shares, weights)
     if all(cache.is_offered_everywhere for cache in caches):
@@ -91,7 +91,7 @@ def _weighted_sum(shares: Sequence[Shares], weights: Sequence[int]) -> Shares:
 
 
 def _mean_on_line(
-    line: Ints, shares: Sequence[Shares], weights: Sequence[int], caches: Sequence[UtilizationScores]
+    line: Ints, shares: Sequence[Shares], weights: Sequence[int], caches: Sequence[RequestedShares]
 ) -> Ints:
     """The mean of the points on a line, over the resources that have any points, rounded half up."""
     total, counted = [np.zeros(len(shares[0]), np.int32) for _ in range(2)]

@@ -33,7 +33,7 @@ Reflectors = Collection[Reflector[Any]]
 
 
 class Binds(Protocol):
-    """The part of ``FencedBinds`` that guards bindings made by extenders."""
+    """The part of ``BindingSender`` that guards bindings made by extenders."""
 
     def check_fence(self) -> None:
         """Raise FencedError when this process does not surely lead."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Node, QueueEntry, Reject, declaration_of
-from scheduler_runtime.scheduling.cluster_events import node_actions
+from scheduler_runtime.scheduling.cluster_updates import node_actions
 from scheduler_runtime.testing.checks.case import Case, PluginUnderTest
 from scheduler_runtime.testing.formatting import brief
 from scheduler_runtime.testing.scenes import Change

@@ -12,8 +12,8 @@ import pytest
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.rate_limit import RateLimit
-from scheduler_runtime.scheduling import fenced_binds as binds
-from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedBinds, FencedError, PodGoneError
+from scheduler_runtime.scheduling import binding_sender
+from scheduler_runtime.scheduling.binding_sender import AlreadyBoundError, BindingSender, FencedError, PodGoneError
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
 POD = "/api/v1/namespaces/ns/pods/a"
@@ -27,7 +27,7 @@ def pod(node: str = "", uid: str = "u") -> Any:
 
 async def bind(script: Script, *, leads_until: float = FOR_EVER, seconds: float = 5.0) -> None:
     async with serving(script) as client:
-        await FencedBinds(client, lambda: leads_until, seconds).bind("ns", "a", "u", "n")
+        await BindingSender(client, lambda: leads_until, seconds).bind("ns", "a", "u", "n")
 
 
 def sent(script: Script) -> list[str]:
@@ -124,7 +124,7 @@ async def test_a_binding_is_sent_again_later_to_a_server_that_is_too_busy() -> N
 async def test_a_server_that_stays_too_busy_is_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binds, "LOG_AFTER_SECONDS", 0.02)
+    monkeypatch.setattr(binding_sender, "LOG_AFTER_SECONDS", 0.02)
     caplog.set_level(logging.INFO)
     await bind(Script([refuses(429, **{"Retry-After": "0.01"})] * 5 + [DONE]))
     levels = [record.levelname for record in caplog.records if "too busy for bindings" in record.getMessage()]
@@ -134,7 +134,7 @@ async def test_a_server_that_stays_too_busy_is_logged_once(
 async def test_an_absent_server_has_bound_nothing() -> None:
     async with Client(Credentials("http://127.0.0.1:9"), "tests") as client:
         with pytest.raises(NoResponseError) as caught:
-            await FencedBinds(client, lambda: FOR_EVER, 1).bind("ns", "a", "u", "n")
+            await BindingSender(client, lambda: FOR_EVER, 1).bind("ns", "a", "u", "n")
     assert not caught.value.sent
 
 
@@ -154,9 +154,9 @@ async def test_nothing_is_sent_again_when_safe_time_has_ended_meanwhile() -> Non
 
     script = Script([late, pod(), DONE])
     async with serving(script) as client:
-        binds = FencedBinds(client, lambda: 5.0, 5, clock=lambda: now[0])
+        sender = BindingSender(client, lambda: 5.0, 5, clock=lambda: now[0])
         with pytest.raises(FencedError):
-            await binds.bind("ns", "a", "u", "n")
+            await sender.bind("ns", "a", "u", "n")
     assert sent(script) == ["POST /binding"]
 
 
@@ -178,7 +178,7 @@ async def test_nothing_is_sent_when_safe_time_ends_while_waiting_for_its_turn() 
             await throttled.request("GET", "/first")
             until = time.monotonic() + 0.05
             with pytest.raises(FencedError):
-                await FencedBinds(throttled, lambda: until, 5).bind("ns", "a", "u", "n")
+                await BindingSender(throttled, lambda: until, 5).bind("ns", "a", "u", "n")
     assert script.requests("POST") == []
 
 
@@ -192,7 +192,7 @@ async def test_a_binding_with_a_refused_token_is_not_sent_again_when_safe_time_i
     script = Script([late, DONE])
     async with serving(script) as client:
         with pytest.raises(FencedError):
-            await FencedBinds(client, lambda: 5.0, 5, clock=lambda: now[0]).bind("ns", "a", "u", "n")
+            await BindingSender(client, lambda: 5.0, 5, clock=lambda: now[0]).bind("ns", "a", "u", "n")
     assert sent(script) == ["POST /binding"]
 
 

@@ -36,7 +36,7 @@ class AlreadyBoundError(Exception):
     """The pod has a node already, and it is another one."""
 
 
-class FencedBinds:
+class BindingSender:
     """Binds pods through the API server while ``leads_until`` lies ahead."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Utilization of each resource on every node, with what does not depend on the pod computed beforehand.
+"""The requested share of each resource on every node, with what does not depend on the pod computed beforehand.
 
 Dividing whole numbers is slow over thousands of nodes, and so is making them fractions. What does not depend on the
 pod is divided beforehand, and again for each node that changed. The results are exactly those of dividing whole
@@ -56,8 +56,8 @@ class IncrementalUpdate:
         raise NotImplementedError
 
 
-class UtilizationScores:
-    """The hundredths of one resource that are used on each node, or that are free."""
+class RequestedShares:
+    """The hundredths of one resource that are requested on each node, or that are free."""
 
     def __init__(self, resource: str, *, of_free: bool) -> None:
         self._resource = resource

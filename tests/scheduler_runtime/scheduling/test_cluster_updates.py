@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from scheduler_runtime.api import Action, ClusterEvent, Event, Watch
 from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
+from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.watched_objects import WatchRevisions
 from scheduler_runtime.state.cache import Cache

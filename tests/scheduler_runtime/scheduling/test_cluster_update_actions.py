@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime.api import Action
-from scheduler_runtime.scheduling.cluster_events import node_actions, pod_actions
+from scheduler_runtime.scheduling.cluster_updates import node_actions, pod_actions
 from scheduler_runtime.state.objects import Node, Pod, Taint
 from scheduler_runtime.testing import node, pod
 from tests.support.unreadable import node_offering, pod_asking
