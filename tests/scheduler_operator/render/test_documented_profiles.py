@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec
-from scheduler_operator.render import Rendered, check, joins, render
+from scheduler_operator.render import Rendered, check, owner_name, render
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.catalog.openapi_schema import structural_schema
@@ -27,7 +27,7 @@ def sorted_out(objects: list[dict[str, Any]]) -> tuple[list[UserObject], dict[st
     result = [authored(item) for item in objects]
     profiles = [item for item in result if item.kind == "SchedulerProfile"]
     configs = {item.name: item for item in result if item.kind == "PluginConfig"}
-    return sorted(profiles, key=joins), configs
+    return sorted(profiles, key=owner_name), configs
 
 
 @pytest.mark.parametrize("place", MANIFESTS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.render import Problems, Rendered, render, run_together
+from scheduler_operator.render import Problems, Rendered, render, render_shared
 from scheduler_operator.render.findings import Lint
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Finding, Severity
@@ -74,7 +74,7 @@ def test_an_error_of_one_profile_keeps_only_that_one_out() -> None:
     def only_with_two(document: Document, *more: Any) -> Iterator[Finding]:
         yield from lint(document, *more) if len(document.profiles) > 1 else ()
 
-    shared = run_together(profile("a"), [profile("b", joins="a")], {}, NAMESPACE, TARGET, only_with_two)
+    shared = render_shared(profile("a"), [profile("b", joins="a")], {}, NAMESPACE, TARGET, only_with_two)
     assert isinstance(shared.outcome, Rendered)
     assert list(shared.left_out) == ["b"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.render import Problems, Rendered, join_problem, joiners, problems_alone, render, run_together
+from scheduler_operator.render import Problems, Rendered, join_problem, joiners, problems_alone, render, render_shared
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
@@ -20,7 +20,7 @@ FIFO = {"queueSort": {"enabled": [{"name": "Fifo"}], "disabled": [{"name": "*"}]
 
 
 def process(owner: UserObject, *others: UserObject) -> tuple[Rendered, dict[str, Problems]]:
-    shared = run_together(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
+    shared = render_shared(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
     assert isinstance(shared.outcome, Rendered), str(shared.outcome)
     return shared.outcome, dict(shared.left_out)
 

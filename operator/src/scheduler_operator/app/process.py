@@ -27,7 +27,7 @@ from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 from scheduler_operator.reconcile.events import ProfileEvents
-from scheduler_operator.reconcile.reconciler import Key, Operator
+from scheduler_operator.reconcile.reconciler import Key, ReconcileContext
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_runtime.kube import leader_election
 
@@ -94,7 +94,7 @@ class OperatorProcess:
         events = ProfileEvents(self.cluster, self.settings.lease.identity)
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
-        operator = Operator(self.cluster, events, self.settings.release, version, self.work)
+        operator = ReconcileContext(self.cluster, events, self.settings.release, version, self.work)
         session = KopfSession(self.credentials, self.settings.user_agent, InterruptionLog(), self.relisted.set)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
@@ -110,7 +110,7 @@ class OperatorProcess:
         except ApiError as error:  # no reason to keep profiles waiting
             logger.warning("the Lease %s will stay when Berth is uninstalled: %s", settings.LEASE, error)
 
-    async def resync(self, operator: Operator) -> None:
+    async def resync(self, operator: ReconcileContext) -> None:
         """Reconcile everything periodically, and whenever kopf listed a kind again.
 
         kopf reports no deletion that happened before such a list.

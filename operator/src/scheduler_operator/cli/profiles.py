@@ -17,7 +17,7 @@ from scheduler_operator.render import (
     Rendered,
     check,
     join_problem,
-    joins,
+    owner_name,
     problems_alone,
     read,
     references,
@@ -40,7 +40,7 @@ def render_profiles(objects: InputObjects, target: Target, namespace: str) -> It
     """Yield the document of each profile's process, or its refusals; and the refusals of each PluginConfig."""
     index = ObjectIndex(objects)
     for source in objects.profiles:
-        if joins(to_user_object(source)):
+        if owner_name(to_user_object(source)):
             yield list(_join_refusals(source, index, target, namespace))
         elif not index.needs_invalid_config(source):
             yield _render_process(source, index, target, namespace)
@@ -92,9 +92,9 @@ def _join_refusals(source: Source, index: "ObjectIndex", target: Target, namespa
     """Yield why a profile cannot run in the process that it joins, and its other problems; nothing if it can."""
     profile, joined = to_user_object(source), index.joined(source)
     if joined is None:
-        message = f"there is no profile {joins(profile)} in what was read; name its file too, or leave joins out"
+        message = f"there is no profile {owner_name(profile)} in what was read; name its file too, or leave joins out"
         yield refusal(source, Problem("spec.joins", message))
-    elif problems := join_problem(profile, {joins(profile): to_user_object(joined)}):
+    elif problems := join_problem(profile, {owner_name(profile): to_user_object(joined)}):
         yield from (refusal(source, problem) for problem in problems.problems)
     else:
         return
@@ -168,7 +168,7 @@ class ObjectIndex:
 
     def joined(self, profile: Source) -> Source | None:
         """Return the profile that ``profile`` joins, if it was read."""
-        candidates = self._profiles.get(joins(to_user_object(profile)), ())
+        candidates = self._profiles.get(owner_name(to_user_object(profile)), ())
         return min(candidates, key=lambda candidate: candidate.name != profile.name, default=None)
 
     def joiners(self, profile: Source) -> Sequence[Source]:

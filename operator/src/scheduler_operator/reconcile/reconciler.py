@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 
 @dataclass(slots=True)
-class Operator:
+class ReconcileContext:
     """The context of a reconcile."""
 
     cluster: Cluster
@@ -74,7 +74,7 @@ class Operator:
 
     async def attempt(self, key: Key) -> bool:
         """Reconcile ``key`` and return whether it is settled; log an error once while it stays the same."""
-        reconcile_one = reconcile if key.kind == kinds.PROFILE.name else reconcile_plugin_config
+        reconcile_one = reconcile_profile if key.kind == kinds.PROFILE.name else reconcile_plugin_config
         try:
             is_settled = await reconcile_one(key.name, self)
         except ApiError as error:
@@ -96,7 +96,7 @@ class Operator:
         self.add(kinds.PLUGIN_CONFIG, await self.cluster.plugin_configs())
 
 
-async def reconcile(name: str, operator: Operator) -> bool:
+async def reconcile_profile(name: str, context: ReconcileContext) -> bool:
     """Make the cluster match the profile called ``name`` and report the outcome to its author.
 
     Returns whether that is settled. A profile that only its author can correct is an outcome, reported in its
@@ -104,108 +104,112 @@ async def reconcile(name: str, operator: Operator) -> bool:
     settled, and neither are processes whose pods are not ready. Raises ApiError for anything else; the work queue
     tries again.
     """
-    profile = await operator.cluster.profile(name)
-    plugin_configs = await operator.cluster.plugin_configs()
+    profile = await context.cluster.profile(name)
+    plugin_configs = await context.cluster.plugin_configs()
     # The PluginConfigs whose ``usedBy`` is wrong about this profile.
     stale_configs = [
         config.name
         for config in plugin_configs.values()
         if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
     ]
-    operator.add(kinds.PLUGIN_CONFIG, stale_configs)
-    joiners = await operator.cluster.joiners(name)
+    context.add(kinds.PLUGIN_CONFIG, stale_configs)
+    joiners = await context.cluster.joiners(name)
     # The process in which the profile ran until now has to render without it.
-    former_owner, owner = operator.joined.pop(name, ""), render.joins(profile) if profile else ""
+    former_owner, owner = context.joined.pop(name, ""), render.owner_name(profile) if profile else ""
     if former_owner and former_owner != owner:
-        operator.add(kinds.PROFILE, [former_owner])
+        context.add(kinds.PROFILE, [former_owner])
     if owner:
-        operator.joined[name] = owner
+        context.joined[name] = owner
     if profile is None:
-        operator.cluster.forget(name)  # its objects are garbage-collected, by owner reference
-        operator.add(kinds.PROFILE, [joiner.name for joiner in joiners])
+        context.cluster.forget(name)  # its objects are garbage-collected, by owner reference
+        context.add(kinds.PROFILE, [joiner.name for joiner in joiners])
         return True
     if owner:
         # Whoever joins this one cannot: only a profile with a process of its own can be joined.
-        operator.add(kinds.PROFILE, [joiner.name for joiner in joiners])
-        return await _join(profile, operator)
+        context.add(kinds.PROFILE, [joiner.name for joiner in joiners])
+        return await _join(profile, context)
     if profile.spec.get("paused") is True:
         for paused in (profile, *joiners):
-            await operator.report(paused, status.paused_status(paused, profile.name))
+            await context.report(paused, status.paused_status(paused, profile.name))
         return True
 
-    process = render.run_together(profile, joiners, plugin_configs, operator.release.namespace, operator.target)
+    shared = render.render_shared(profile, joiners, plugin_configs, context.release.namespace, context.target)
     for joiner in joiners:
-        if (problems := process.left_out.get(joiner.name)) is not None:
-            await operator.report(joiner, status.left_out_status(joiner, problems))
-    members = [joiner for joiner in joiners if joiner.name not in process.left_out]
-    match process.outcome:
+        if (problems := shared.left_out.get(joiner.name)) is not None:
+            await context.report(joiner, status.left_out_status(joiner, problems))
+    accepted = [joiner for joiner in joiners if joiner.name not in shared.left_out]
+    match shared.outcome:
         case Problems() as problems:
-            await _reject(profile, members, problems, operator)
+            await _reject(profile, accepted, problems, context)
             return True
         case Rendered() as rendered:
-            return await _apply(profile, members, rendered, operator)
+            return await _apply(profile, accepted, rendered, context)
 
 
-async def _join(profile: UserObject, operator: Operator) -> bool:
+async def _join(profile: UserObject, context: ReconcileContext) -> bool:
     """Leave the profile to the one that it joins, or report why that cannot be."""
-    owner_name = render.joins(profile)
-    owner = await operator.cluster.profile(owner_name)
+    owner_name = render.owner_name(profile)
+    owner = await context.cluster.profile(owner_name)
     problems = render.join_problem(profile, {owner_name: owner} if owner else {})
     if problems is not None:
-        plugin_configs = await operator.cluster.plugin_configs()
-        own = render.problems_alone(profile, plugin_configs, operator.release.namespace, operator.target)
+        plugin_configs = await context.cluster.plugin_configs()
+        own = render.problems_alone(profile, plugin_configs, context.release.namespace, context.target)
         problems = Problems(problems.reason, (*problems.problems, *own))
-        await operator.report(profile, status.left_out_status(profile, problems))
+        await context.report(profile, status.left_out_status(profile, problems))
         return True
-    operator.add(kinds.PROFILE, [owner_name])
+    context.add(kinds.PROFILE, [owner_name])
     return True
 
 
-async def _reject(profile: UserObject, joiners: Sequence[UserObject], problems: Problems, operator: Operator) -> None:
+async def _reject(
+    profile: UserObject, joiners: Sequence[UserObject], problems: Problems, context: ReconcileContext
+) -> None:
     """Report to the author what to change, and to those who join the profile whom they wait for."""
-    await operator.report(profile, status.rejected_status(profile, problems))
+    await context.report(profile, status.rejected_status(profile, problems))
     message = f"{profile.name}, in whose process this profile runs, cannot run: {problems}"
     for_joiners = Problems(problems.reason, (Problem("spec.joins", message),))
     for joiner in joiners:
-        await operator.report(joiner, status.rejected_status(joiner, for_joiners))
+        await context.report(joiner, status.rejected_status(joiner, for_joiners))
 
 
-async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
+async def reconcile_plugin_config(name: str, context: ReconcileContext) -> bool:
     """Check the PluginConfig called ``name`` and the others of its plugin, and queue the profiles that use it."""
-    plugin_configs = await operator.cluster.plugin_configs()
-    profiles = await operator.cluster.profiles()
+    plugin_configs = await context.cluster.plugin_configs()
+    profiles = await context.cluster.profiles()
     plugin_config = plugin_configs.get(name)
     if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
-        operator.add(kinds.PROFILE, [profile.name for profile in profiles])
+        context.add(kinds.PROFILE, [profile.name for profile in profiles])
         return True
     plugin = plugin_config.spec.get("plugin")
     for sibling in (config for config in plugin_configs.values() if config.spec.get("plugin") == plugin):
-        problems = render.check(sibling, plugin_configs, operator.release.namespace, operator.target)
+        problems = render.check(sibling, plugin_configs, context.release.namespace, context.target)
         users = [profile.name for profile in profiles if render.uses(profile, sibling)]
-        await operator.report(sibling, status.plugin_config_status(sibling, problems, users))
-    operator.add(kinds.PROFILE, [profile.name for profile in profiles if render.uses(profile, plugin_config)])
+        await context.report(sibling, status.plugin_config_status(sibling, problems, users))
+    context.add(kinds.PROFILE, [profile.name for profile in profiles if render.uses(profile, plugin_config)])
     return True
 
 
-async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: Rendered, operator: Operator) -> bool:
+async def _apply(
+    profile: UserObject, joiners: Sequence[UserObject], rendered: Rendered, context: ReconcileContext
+) -> bool:
     """Apply the objects of a process and report its state; return whether it is settled."""
     name = generated_name(profile.name)
     try:
-        granted = await operator.cluster.plugin_permissions() if rendered.declared else []
-        problems = api_refusals.permission_problems(rendered, granted, operator.release.allows_sources)
+        granted = await context.cluster.plugin_permissions() if rendered.declared else []
+        problems = api_refusals.permission_problems(rendered, granted, context.release.allows_sources)
         if problems is None:
             # The joiners' own processes end before this one serves their pods: two schedulers for one name could
             # both fill a node.
             for joiner in (joiner for joiner in joiners if joiner.status.get("configMap") != name):
-                await operator.cluster.apply(joiner, [], partial(operator.events.record_repair, joiner))
-            applied = await operator.cluster.apply(
+                await context.cluster.apply(joiner, [], partial(context.events.record_repair, joiner))
+            applied = await context.cluster.apply(
                 profile,
-                desired_objects(profile, rendered, operator.release),
-                partial(operator.events.record_repair, profile),
+                desired_objects(profile, rendered, context.release),
+                partial(context.events.record_repair, profile),
             )
-            state = await _read_state(profile, applied, operator)
-            for member in (profile, *joiners):
-                await operator.report(member, status.accepted_status(member, rendered, state))
+            state = await _read_state(profile, applied, context)
+            for sharing in (profile, *joiners):
+                await context.report(sharing, status.accepted_status(sharing, rendered, state))
             return state.is_settled
     except NameConflictError as error:
         problems = Problems("NameTaken", (Problem("", str(error)),))
@@ -214,13 +218,15 @@ async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: R
         if problems is None:
             if error.status != HTTPStatus.CONFLICT:  # another writer was faster: the next attempt is likely to succeed
                 with contextlib.suppress(ApiError):  # the first error is the one to report
-                    await operator.report(profile, status.interrupted_status(profile, str(error)))
+                    await context.report(profile, status.interrupted_status(profile, str(error)))
             raise
-    await _reject(profile, joiners, problems, operator)
+    await _reject(profile, joiners, problems, context)
     return False
 
 
-async def _read_state(profile: UserObject, applied: Mapping[Identity, Object], operator: Operator) -> SchedulerState:
+async def _read_state(
+    profile: UserObject, applied: Mapping[Identity, Object], context: ReconcileContext
+) -> SchedulerState:
     """Read the state of the profile's processes from its Deployment, its Lease and its pods."""
     deployment = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
     lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
@@ -228,7 +234,7 @@ async def _read_state(profile: UserObject, applied: Mapping[Identity, Object], o
     leader = holder.partition("_")[0]  # an identity is the pod's name, an underscore and a random part
     if deployment is None:
         return SchedulerState(None, leader)
-    pods = await operator.cluster.pods(profile.name)
+    pods = await context.cluster.pods(profile.name)
     state = SchedulerState(DeploymentState.from_deployment(deployment), leader, members=running_members(pods, leader))
     if state.is_settled or not (state.deployment and state.deployment.current):
         return state  # if there are pods, they are not of the newest configuration

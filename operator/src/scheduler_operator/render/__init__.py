@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from scheduler_operator.render.drafts import read, references, uses
 from scheduler_operator.render.findings import Lint
-from scheduler_operator.render.joining import join_problem, joiners, joins
+from scheduler_operator.render.joining import join_problem, joiners, owner_name
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
 from scheduler_operator.render.plugin_config_check import check
 from scheduler_operator.render.render_pass import RenderInputs, render_or_problems
@@ -28,12 +28,12 @@ __all__ = [
     "check",
     "join_problem",
     "joiners",
-    "joins",
+    "owner_name",
     "problems_alone",
     "read",
     "references",
     "render",
-    "run_together",
+    "render_shared",
     "uses",
 ]
 
@@ -77,7 +77,7 @@ class SharedProcess:
     """The profiles that cannot run in the process, each with its problems. The others run without them."""
 
 
-def run_together(
+def render_shared(
     owner: UserObject,
     others: Sequence[UserObject],
     plugin_configs: PluginConfigs,

@@ -10,7 +10,7 @@ from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import EffectiveProfile, Problem
 
 
-def joins(profile: UserObject) -> str:
+def owner_name(profile: UserObject) -> str:
     """Return the profile in whose process ``profile`` asks to run; empty when it has one of its own."""
     target = profile.spec.get("joins")
     return target if isinstance(target, str) and target != profile.name else ""
@@ -18,20 +18,20 @@ def joins(profile: UserObject) -> str:
 
 def joiners(name: str, profiles: Iterable[UserObject]) -> list[UserObject]:
     """Return the profiles that join the one called ``name``, the oldest first."""
-    joining = (profile for profile in profiles if joins(profile) == name)
+    joining = (profile for profile in profiles if owner_name(profile) == name)
     return sorted(joining, key=lambda profile: (profile.created, profile.name))
 
 
 def join_problem(profile: UserObject, profiles: Mapping[str, UserObject]) -> Problems | None:
     """Return why ``profile`` cannot join: the other profile does not exist, or has no process of its own."""
-    target = joins(profile)
+    target = owner_name(profile)
     if not target:
         return None
     if target not in profiles:
         message = f"there is no profile {target}; create it, or leave joins out for a process of its own"
         return Problems("JoinTargetMissing", (Problem("spec.joins", message),))
     # One level only: a chain could be a circle, which has no process at all.
-    if further := joins(profiles[target]):
+    if further := owner_name(profiles[target]):
         message = f"{target} has no process of its own, because it joins {further}; join {further} instead"
         return Problems("JoinConflict", (Problem("spec.joins", message),))
     return None
