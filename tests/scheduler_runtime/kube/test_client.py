@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, RateLimit
 from scheduler_runtime.kube.credentials import Credentials, FileToken
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.kube.rate_limit import RateLimit
 from tests.scheduler_runtime.kube.http2.server import Act, ReceivedRequest, Server
 from tests.scheduler_runtime.kube.http2.server import serving as http2_serving
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving

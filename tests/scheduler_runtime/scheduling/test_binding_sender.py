@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, RateLimit
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.kube.rate_limit import RateLimit
 from scheduler_runtime.scheduling import binding_sender
 from scheduler_runtime.scheduling.binding_sender import AlreadyBoundError, BindingSender, FencedError, PodGoneError
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving

@@ -21,9 +21,8 @@ from scheduler_runtime.catalog import Target, Version, gate_problems
 from scheduler_runtime.config import LoadReport, Problems
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube import credentials
-from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.client import Client, RateLimit
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.kube.rate_limit import RateLimit
 from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
 from scheduler_runtime.reload.plan import Plan, Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available

@@ -101,7 +101,7 @@ class BindingHooks:
         return next((outcome for outcome in outcomes if isinstance(outcome, Unschedulable)), None)
 
     async def _run_pre_bind(self, hook: Hook, placed: Placed) -> Unschedulable | None:
-        step = placed.pod.uid, hook.plugin
+        step = placed.pod.metadata.uid, hook.plugin
         self._progress.hooks[step] = hook.name
         try:
             reject = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
@@ -129,7 +129,7 @@ class BindingHooks:
         began = perf_counter()
         for hook in self._bind:
             plugin = hook.plugin
-            self._progress.hooks[pod.uid, plugin] = hook.name
+            self._progress.hooks[pod.metadata.uid, plugin] = hook.name
             try:
                 answer = await hook.run(pod, node, placed.states.get(plugin))
             except caught_exceptions() as error:
@@ -139,7 +139,7 @@ class BindingHooks:
                 why = f'running Bind plugin "{plugin}": {_words_of(error, hook)}'
                 raise BindError(plugin, why, hook.instance) from error
             finally:
-                self._progress.hooks.pop((pod.uid, plugin), None)
+                self._progress.hooks.pop((pod.metadata.uid, plugin), None)
             if answer is None:
                 self._times["Bind", "Success"].observe(perf_counter() - began)
                 return

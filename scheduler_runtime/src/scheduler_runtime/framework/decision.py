@@ -95,7 +95,7 @@ class Decisions:
             else:
                 choice = self._chooser.choose_with_extenders(decision, answers)
         finally:
-            self._clocks.timer.stop()  # Not for post_filter, which may judge thousands of nodes one by one.
+            self._clocks.timer.is_on = False  # Not for post_filter, which may judge thousands of nodes one by one.
         if isinstance(choice, FilterQuestion | ScoreQuestion):
             return choice
         outcome: Placed | Unschedulable | VictimQuestion
@@ -161,7 +161,7 @@ class Decisions:
         """
         # Outside the try: where the cache refuses, the pod is on a node already, and that must not be taken back.
         cluster.assume(placed.pod, placed.node)
-        self._nominations.forget(placed.pod.uid)
+        self._nominations.forget(placed.pod.metadata.uid)
         try:
             rejected = self._reservations.run_reserve_plugins(placed)
             outcome = rejected or self._reservations.run_permit_plugins(placed)

@@ -119,7 +119,8 @@ class NodeChooser:
         decision.states = {**cached.states, **states} if states else cached.states
         decision.skipped = skipped
         filter_began = perf_counter()
-        run_filter_plugins(self._uncached.filter, decision, nodes)
+        if self._uncached.filter:
+            run_filter_plugins(self._uncached.filter, decision, nodes)
         if self._nominations and (rows := self.rows_with_nominated_pods(pod, nodes)):
             # Cached plugins, too, are asked about these rows: all that skip have to be known.
             decision.skipped = {plugin for plugin, answer in answers.items() if answer is SKIP}

@@ -75,7 +75,7 @@ class Reservations:
         self._times["Permit", "Wait" if waits else "Success"].observe(perf_counter() - began)
         if not waits:
             return placed
-        self._context.waiting[placed.pod.uid] = PermitWait(placed.pod, waits)
+        self._context.waiting[placed.pod.metadata.uid] = PermitWait(placed.pod, waits)
         return Placed(placed.pod, placed.node, placed.states, MappingProxyType(waits))
 
     def run_unreserve_plugins(self, placed: Placed) -> None:
@@ -84,7 +84,7 @@ class Reservations:
         The pod is not going to its node, and not nominated to it any more.
         """
         # It is still there if the pod's way ended before ``wait_on_permit`` began, as when a pre-flight fails.
-        self._context.waiting.pop(placed.pod.uid, None)
+        self._context.waiting.pop(placed.pod.metadata.uid, None)
         self._context.services.nominations.clear(placed.pod)
         if self._unreserve:
             began = perf_counter()
@@ -93,7 +93,7 @@ class Reservations:
 
     async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
         """Wait until every plugin allows the pod; return why one did not. Raises BindError if it is called back."""
-        uid = placed.pod.uid
+        uid = placed.pod.metadata.uid
         waiting, progress = self._context.waiting, self._context.services.progress
         wait = waiting.get(uid)
         if wait is None:
@@ -114,7 +114,7 @@ class Reservations:
 
         Return whether it did.
         """
-        wait = self._context.waiting.get(pod.uid)
+        wait = self._context.waiting.get(pod.metadata.uid)
         if wait is None:
             return False
         if self._context.target.version.at_least("1.36"):

@@ -62,7 +62,7 @@ def needed_plugins(pod: Pod, missing: Mapping[str, FieldOf]) -> dict[str, str]:
     """Return the plugins of ``missing`` that would judge ``pod``, each with the field it would look at."""
     spec = pod.spec
     # Most pods have nothing for any of them: this is asked in every decision.
-    if not (spec.resource_claims or (spec.volumes and any(volume != _ORDINARY_VOLUME for volume in spec.volumes))):
+    if not (spec.resource_claims or spec.volumes.count(_ORDINARY_VOLUME) < len(spec.volumes)):
         return {}
     return {plugin: field for plugin, field_of in missing.items() if (field := field_of(pod))}
 

@@ -15,7 +15,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
-from time import perf_counter
+from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Protocol
 from urllib.parse import quote, urlencode, urlsplit
@@ -29,7 +29,6 @@ from scheduler_runtime.kube.http.request_writer import JSON, Request, RequestWri
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response, connect, timeout
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.kube.rate_limit import RateLimit
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,6 @@ HTTP1_SECONDS = 300.0
 """After a server turned out not to speak HTTP/2, the time until it is tried again: it may have been replaced."""
 ROLLBACK_SECONDS = 60.0
 """Rollbacks noticed within this time are the same one."""
-UNLIMITED = RateLimit(-1, 0)
 _is_plain = re.compile(r"[\w./-]*", re.ASCII).fullmatch
 """True if a path can be sent without quoting, as nearly all can."""
 
@@ -115,6 +113,37 @@ class Unobserved:
 
     def count(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
         """Do nothing."""
+
+
+class RateLimit:
+    """A token bucket, as client-go's util/flowcontrol. Callers wait in the order in which they came.
+
+    ``qps`` below zero means no limit.
+    """
+
+    def __init__(self, qps: float, burst: int, clock: Callable[[], float] = monotonic) -> None:
+        self._interval = 1 / qps if qps > 0 else 0.0
+        self._burst = max(burst, 1)
+        self._clock = clock
+        self._next_free = float("-inf")
+
+    def reserve(self) -> float:
+        """Take the next token, and return the seconds to wait before using it."""
+        if not self._interval:
+            return 0.0
+        now = self._clock()
+        # The bucket is kept as one instant: when its last token will have been there. It lies at most a burst back.
+        self._next_free = max(self._next_free, now - self._burst * self._interval) + self._interval
+        return max(0.0, self._next_free - now)
+
+    async def wait(self) -> None:
+        """Take the next token, and return when it may be used."""
+        delay = self.reserve()
+        if delay:
+            await asyncio.sleep(delay)
+
+
+UNLIMITED = RateLimit(-1, 0)
 
 
 class Client:

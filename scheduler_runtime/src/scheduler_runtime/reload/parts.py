@@ -33,7 +33,8 @@ class WatchChange:
 
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Start the missing watches, and make their objects readable once they are listed. Raises NotListedError."""
-        before, missing = self._objects.watches, self._objects.create_reflectors(plan.watches)
+        before, watches = self._objects.watches, plan.watches
+        missing = self._objects.create_reflectors(watches)
         added = tuple(missing.values())
 
         def discard() -> None:
@@ -47,9 +48,9 @@ class WatchChange:
             self._reflectors.stop(added)
             raise
         # Plugins may read what they watch in their constructors already.
-        self._objects.adopt(plan.watches, missing)
+        self._objects.adopt(watches, missing)
         # Watches that are in both plans go on without a new list.
-        return PreparedChange(lambda: self._reflectors.stop(self._objects.keep_only(plan.watches)), discard)
+        return PreparedChange(lambda: self._reflectors.stop(self._objects.keep_only(watches)), discard)
 
 
 class ExtenderChange:

@@ -42,16 +42,12 @@ class WatchRevisions:
         self.include_pods = False
         """Whether a plugin watches pods: those without a node make events as well then."""
         self.include_nodes = False
-        self._revisions: dict[Watch, int] = {}
+        self.by_watch: dict[Watch, int] = {}
         self._by_kind: dict[ApiKind, list[Watch]] = {}
 
     def __contains__(self, watch: object) -> bool:
         """Return whether the changes of ``watch`` are counted."""
-        return watch in self._revisions
-
-    def of(self, watch: Watch) -> int:
-        """Return the revision of ``watch``; 0 when nobody watches it any more."""
-        return self._revisions.get(watch, 0)
+        return watch in self.by_watch
 
     def of_kind(self, kind: ApiKind) -> Sequence[Watch]:
         """Return the watches of this kind."""
@@ -59,13 +55,13 @@ class WatchRevisions:
 
     def add(self, watch: Watch) -> None:
         """Count the changes of ``watch`` from now on."""
-        self._revisions[watch] = 0
+        self.by_watch[watch] = 0
         self._by_kind.setdefault(_kind_of(watch), []).append(watch)
         self._note_followed_kinds()
 
     def remove(self, watch: Watch) -> None:
         """Count no more changes of ``watch``, which was added."""
-        del self._revisions[watch]
+        del self.by_watch[watch]
         self._by_kind[_kind_of(watch)].remove(watch)
         self._note_followed_kinds()
 
@@ -75,8 +71,8 @@ class WatchRevisions:
 
     def count(self, watch: Watch) -> None:
         """Count a change of one object of ``watch``. While the watch is only being prepared, nothing is counted."""
-        if watch in self._revisions:
-            self._revisions[watch] += 1
+        if watch in self.by_watch:
+            self.by_watch[watch] += 1
 
     def count_change(self, kind: ApiKind, change: Change[Any]) -> bool:
         """Count a change for the watches of this kind that include the object; return whether a plugin can see it."""
@@ -87,7 +83,7 @@ class WatchRevisions:
         if not concerned or not _action_of(change):
             return False
         for watch in concerned:
-            self._revisions[watch] += 1
+            self.by_watch[watch] += 1
         return True
 
 
@@ -188,7 +184,7 @@ class WatchedObjects:
 
         0 once nobody else reads it: a pod on its way keeps its plugins, which can read pods and nodes nevertheless.
         """
-        return self._revisions.of(watch)
+        return self._revisions.by_watch.get(watch, 0)
 
 
 def declared_watches(profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]) -> list[Watch]:

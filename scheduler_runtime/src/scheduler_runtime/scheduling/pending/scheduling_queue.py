@@ -139,7 +139,8 @@ class SchedulingQueue:
         """Let a pod wait that has no node yet."""
         uid = pod.metadata.uid
         entry = self._entries[uid] = QueuedPod(uid, pod, profile, now)
-        self._activate(entry, now, ADDED)
+        if self._passes_gates(entry, now, ADDED):
+            self._push_active(entry, now, ADDED)
 
     def update(self, pod: Pod, events: Collection[Event], now: float) -> None:
         """Take over a new version of a pod that is here; ``events`` are what is new about it."""

@@ -21,7 +21,7 @@ from scheduler_runtime.state.table.pod_selectors import (
     all_hold,
     read_requirements,
 )
-from scheduler_runtime.state.table.ports import EVERY_ADDRESS, HostPort, host_ports
+from scheduler_runtime.state.table.pod_totals import EVERY_ADDRESS, HostPort, host_ports
 from scheduler_runtime.state.table.table import Table, allocatable_of
 
 __all__ = [

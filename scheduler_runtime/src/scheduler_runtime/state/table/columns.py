@@ -1,4 +1,4 @@
-"""Columns of the table: growable arrays with one value per node, and values or labels as numbers.
+"""Columns of the table: growable arrays with one value per node, values or labels as numbers, and a log of changes.
 
 A condition on a label or a taint is looked up once per distinct value and not once per node.
 """
@@ -19,6 +19,9 @@ Ints = NDArray[np.int64]
 """A whole number per node, in the table's order."""
 
 
+_MAX_LENGTH = 2048
+"""Of a change log."""
+T = TypeVar("T")
 INT64 = range(-(2**63), 2**63)
 """The numbers that 64 bits hold."""
 
@@ -202,3 +205,36 @@ class ReferenceCounts:
                 del counts[name]
                 unused.append(name)
         return unused
+
+
+class ChangeLog(Generic[T]):
+    """The latest changes, oldest first. Each reader remembers the ``position`` up to which it has read."""
+
+    __slots__ = ("_changes", "position")
+
+    def __init__(self) -> None:
+        self.position = 0
+        """The end of the log, as of now."""
+        self._changes: list[T] = []
+
+    def __len__(self) -> int:
+        """Number of changes in memory."""
+        return len(self._changes)
+
+    def since(self, position: int) -> Sequence[T] | None:
+        """Return the changes after ``position``; None when they are dropped already: the reader has to start over."""
+        first = self.position - len(self._changes)
+        return self._changes[position - first :] if position >= first else None
+
+    def add(self, change: T) -> None:
+        """Append a change."""
+        self.position += 1
+        self._changes.append(change)
+        if len(self._changes) > _MAX_LENGTH:
+            # Half of them at once: dropping the oldest one each time would move all others each time.
+            del self._changes[: _MAX_LENGTH // 2]
+
+    def start_over(self) -> None:
+        """Make every reader start over, also one that is at the end: everything may have changed."""
+        self.position += 1
+        self._changes.clear()

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from scheduler_runtime.state.objects import Container, Pod, Requests
 from scheduler_runtime.state.table.columns import Column, Ints, wrap_int64
-from scheduler_runtime.state.table.pod_totals import RequestedResources, requests_or_nothing
-from scheduler_runtime.state.table.ports import PortCounts, host_ports
+from scheduler_runtime.state.table.pod_totals import PortCounts, RequestedResources, host_ports, requests_or_nothing
 
 
 class UndoLog:

@@ -8,12 +8,17 @@ import numpy as np
 
 from scheduler_runtime.state.objects import Node, Pod, Taint
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS, ExistingTerms, TermKind
-from scheduler_runtime.state.table.change_log import ChangeLog
-from scheduler_runtime.state.table.columns import Column, InternedColumn, LabelColumn, ReferenceCounts, WritableLabels
+from scheduler_runtime.state.table.columns import (
+    ChangeLog,
+    Column,
+    InternedColumn,
+    LabelColumn,
+    ReferenceCounts,
+    WritableLabels,
+)
 from scheduler_runtime.state.table.images import Images
 from scheduler_runtime.state.table.pod_counts import MatchCounts, MatchCountsCache
-from scheduler_runtime.state.table.pod_totals import LowestPriorities, RequestedResources
-from scheduler_runtime.state.table.ports import PortCounts
+from scheduler_runtime.state.table.pod_totals import LowestPriorities, PortCounts, RequestedResources
 
 _FIRST_CAPACITY = 64
 

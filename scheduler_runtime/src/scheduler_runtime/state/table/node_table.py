@@ -6,12 +6,11 @@ from collections.abc import Collection, Sequence
 
 from scheduler_runtime.state.objects import Node, Pod, Taint
 from scheduler_runtime.state.table.affinity_terms import ExistingTerms, TermKind
-from scheduler_runtime.state.table.change_log import ChangeLog
-from scheduler_runtime.state.table.columns import Ints, LabelColumn, Mask
+from scheduler_runtime.state.table.columns import ChangeLog, Ints, LabelColumn, Mask
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.node_columns import NodeColumns
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
-from scheduler_runtime.state.table.ports import HostPort
+from scheduler_runtime.state.table.pod_totals import HostPort
 
 
 class TableReader:

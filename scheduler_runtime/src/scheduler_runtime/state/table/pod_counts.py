@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from scheduler_runtime.state.lru import next_cleanup_size
 from scheduler_runtime.state.objects import Pod
-from scheduler_runtime.state.table.change_log import ChangeLog
-from scheduler_runtime.state.table.columns import Column, Ints, LabelColumn
+from scheduler_runtime.state.table.columns import ChangeLog, Column, Ints, LabelColumn
 from scheduler_runtime.state.table.pod_selectors import LabelIndex, PodSelector, Requirements, cache_hash
 from scheduler_runtime.state.table.pods_by_label import PodsByLabel
 

@@ -20,8 +20,7 @@ from scheduler_runtime.state.table.hypothetical import HypotheticalNode, Hypothe
 from scheduler_runtime.state.table.node_columns import NodeColumns
 from scheduler_runtime.state.table.node_table import TableReader
 from scheduler_runtime.state.table.pod_selectors import SelectorError
-from scheduler_runtime.state.table.pod_totals import requests_or_nothing
-from scheduler_runtime.state.table.ports import host_ports
+from scheduler_runtime.state.table.pod_totals import host_ports, requests_or_nothing
 
 
 class Table(TableReader):
