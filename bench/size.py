@@ -27,7 +27,7 @@ from bench.cluster.api import Api, nodes, pods
 from bench.cluster.client import Server
 from bench.cluster.prefilled_nodes import NAMESPACE, residents, statuses, with_images
 from bench.cluster.process_stats import peak_megabytes
-from bench.side_by_side import schedulers as contenders
+from bench.side_by_side import schedulers
 from bench.side_by_side.pauses import LEAST_SECONDS, Pauses
 from bench.side_by_side.run import build, control_plane, quiet
 from bench.side_by_side.schedulers import BERTH, KUBE_SCHEDULER, WATCHED, Contender
@@ -122,7 +122,7 @@ class _Measurement:
                 process, seconds = await self._first_bind(api, contender)
                 await quiet(process.pid)
                 sizes.append(Size(contender.name, seconds, peak_megabytes(process.pid)))
-                contenders.stop(contender, self.cluster)
+                schedulers.stop(contender, self.cluster)
             return sizes, await self._longest(api)
 
     async def _longest(self, api: Api) -> Longest:
@@ -135,7 +135,7 @@ class _Measurement:
         process.send(signal.SIGTERM)
         if not await asyncio.to_thread(process.ended, END_SECONDS):
             raise TimeoutError(f"the scheduler did not end within {END_SECONDS:.0f} s of SIGTERM")
-        pauses = msgspec.json.decode(contenders.pauses_file(self.cluster).read_bytes(), type=Pauses)
+        pauses = msgspec.json.decode(schedulers.pauses_file(self.cluster).read_bytes(), type=Pauses)
         return Longest(
             starting=milliseconds(pauses.longest(until=bound_first)),
             scheduling=milliseconds(pauses.longest(since=bound_first)),
@@ -147,7 +147,7 @@ class _Measurement:
         bound = await api.follow(namespace)
         await api.create(pods(template(POD_TEMPLATE), 1, namespace))
         began = time.monotonic()
-        process = contenders.start(contender, self.cluster, self.options.kubernetes, is_ready=False)
+        process = schedulers.start(contender, self.cluster, self.options.kubernetes, is_ready=False)
         await bound.reach(1, COLD_SECONDS)
         return process, time.monotonic() - began
 

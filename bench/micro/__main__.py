@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bench.micro.families import FAMILIES, Family, node
 from scheduler_runtime import testing
 from scheduler_runtime.framework import Framework, Placed
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.cache import Cache
 
 BATCH = 50
@@ -47,12 +47,12 @@ class Scene:
             self.cache.add(replace(pod, spec=replace(pod.spec, node_name=f"node-{number % nodes}")))
         self.framework: Framework = testing.framework(objects=testing.Objects(*family.objects))
 
-    def batches(self, count: int) -> Iterator[list[wire.Pod]]:
+    def batches(self, count: int) -> Iterator[list[objects.Pod]]:
         """Pods, a batch at a time."""
         for start in range(0, count, BATCH):
             yield [self.family.pod(f"pod-{number}", number) for number in range(start, start + BATCH)]
 
-    def nanoseconds(self, pods: Sequence[wire.Pod]) -> int:
+    def nanoseconds(self, pods: Sequence[objects.Pod]) -> int:
         """Place ``pods`` and confirm them; the CPU time of that."""
         started = time.process_time_ns()
         outcomes = [self.framework.schedule(pod, self.cache) for pod in pods]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from devcluster import build
 from devcluster.build.progress import Progress, silent
-from devcluster.controlplane import control_plane as controlplane
+from devcluster.controlplane import control_plane
 from devcluster.guard import Guard
 from devcluster.model.cluster import Cluster, load
 from devcluster.model.spec import Spec, check_name
@@ -144,7 +144,7 @@ def _make(spec: Spec, guard: Guard, binaries: dict[str, Path], progress: Progres
         return create(spec, guard, binaries, progress)
     progress(f"Starting cluster {spec.name}", None)
     with _explaining(guard.directory):
-        return controlplane.start(spec, guard, binaries)
+        return control_plane.start(spec, guard, binaries)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.soak import quiescence as calm
+from bench.soak import quiescence
 from bench.soak.auditing import Audit
 from bench.soak.leak_check import Life
 from bench.soak.ledger import Ledger
@@ -27,7 +27,7 @@ def pair(tmp_path: Path) -> Pair:
 
 
 async def test_a_scheduler_that_does_not_answer_is_wrong(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calm, "AGREE_SECONDS", 0.1)
-    judging = calm.Calm(Plan(), Ledger(), pair._audit, pair)
+    monkeypatch.setattr(quiescence, "AGREE_SECONDS", 0.1)
+    judging = quiescence.Calm(Plan(), Ledger(), pair._audit, pair)
     await judging.judge()
-    assert judging.wrong == [f"{candidate.life.name}: {calm.UNASKED}" for candidate in pair.both]
+    assert judging.wrong == [f"{candidate.life.name}: {quiescence.UNASKED}" for candidate in pair.both]

@@ -6,8 +6,7 @@ import pytest
 
 from devcluster import DevclusterError
 from devcluster.build.progress import silent
-from devcluster.kind import daemon_data as seed
-from devcluster.kind import images
+from devcluster.kind import daemon_data, images
 
 
 @pytest.fixture
@@ -20,19 +19,19 @@ def binaries(home: Path) -> dict[str, Path]:
 
 
 def test_without_room_nothing_starts(binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)
+    monkeypatch.setattr(daemon_data, "NEEDED_GIGABYTES", 10**9)
     with pytest.raises(DevclusterError, match="make room, or set DEVCLUSTER_CACHE"):
-        seed.make("1.36", binaries, silent)
-    assert not list(seed.place().glob("*/*"))
+        daemon_data.make("1.36", binaries, silent)
+    assert not list(daemon_data.place().glob("*/*"))
 
 
 def test_a_seed_is_reused_until_one_of_its_sources_changes(
     binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)  # so that none can be made
-    there = seed.place() / "seeds" / f"1.36-{seed.key(binaries)}"
+    monkeypatch.setattr(daemon_data, "NEEDED_GIGABYTES", 10**9)  # so that none can be made
+    there = daemon_data.place() / "seeds" / f"1.36-{daemon_data.key(binaries)}"
     there.mkdir(parents=True)
-    assert seed.make("1.36", binaries, silent) == seed.Seed("v1.36.4", there)
+    assert daemon_data.make("1.36", binaries, silent) == daemon_data.Seed("v1.36.4", there)
     binaries["kubelet"].write_text("another")
     with pytest.raises(DevclusterError, match="make room"):
-        seed.make("1.36", binaries, silent)
+        daemon_data.make("1.36", binaries, silent)

@@ -11,8 +11,7 @@ import pytest
 from aiohttp import web
 
 from scheduler_operator.cluster.credentials import Credentials
-from scheduler_operator.kopf_seam import http_session as exchanges
-from scheduler_operator.kopf_seam import watch_stream as stream
+from scheduler_operator.kopf_seam import http_session, watch_stream
 from scheduler_operator.kopf_seam.http_session import KopfSession, UnusableError
 from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 from scheduler_operator.kopf_seam.watch_stream import EXPIRED_LINE
@@ -116,7 +115,7 @@ async def test_no_answer_is_reported_in_a_sentence(tmp_path: Path, caplog: pytes
 async def test_an_answer_that_does_not_come_is_not_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchanges, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(http_session, "ANSWER_SECONDS", 0.05)
     async with kopf(Script(otherwise=hangs), tmp_path) as asking:
         with pytest.raises(TimeoutError):
             await asking.ask(LIST)
@@ -148,7 +147,7 @@ async def test_an_expired_watch_is_listed_again_however_that_is_reported(tmp_pat
 
 
 async def test_a_watch_that_ended_at_once_has_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "SPACING_SECONDS", 0.1)
+    monkeypatch.setattr(watch_stream, "SPACING_SECONDS", 0.1)
     began = time.monotonic()
     async with kopf(Script(otherwise=says(EMPTY)), tmp_path) as asking:
         for _ in range(2):

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler_operator.cluster.api import ApiError
-from scheduler_operator.reconcile import api_refusals as refusals
+from scheduler_operator.reconcile import api_refusals
 from scheduler_operator.reconcile.api_refusals import refusal_problems
 
 ESCALATION = """clusterroles.rbac.authorization.k8s.io "berth-p" is forbidden: \
@@ -28,7 +28,7 @@ def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() ->
 
 def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
-    assert str(refusals.ungranted_problems([rule], {"PriceCap", "Ledger"})) == (
+    assert str(api_refusals.ungranted_problems([rule], {"PriceCap", "Ledger"})) == (
         "what PluginConfigs declare of Ledger, PriceCap needs rights that nobody has granted to plugins: "
         '{APIGroups:[""], Resources:["configmaps"], Verbs:["get"]}; '
         'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'

@@ -14,12 +14,12 @@ from scheduler_runtime import testing
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject, Scores, highest_is_best
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.framework.answer_cache import AnswerCache
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.table import Table
 
 NAMES = [f"node-{number}" for number in range(9)]
-TAINT = wire.Taint(key="a", effect="NoSchedule")
-DISCOURAGING = wire.Taint(key="b", effect="PreferNoSchedule")
+TAINT = objects.Taint(key="a", effect="NoSchedule")
+DISCOURAGING = objects.Taint(key="b", effect="PreferNoSchedule")
 NODES = st.builds(
     testing.node,
     st.sampled_from(NAMES),
@@ -96,7 +96,7 @@ class CachedAgainstFresh(RuleBasedStateMachine):
         self.count = 0
 
     @rule(node=NODES)
-    def set_node(self, node: wire.Node) -> None:
+    def set_node(self, node: objects.Node) -> None:
         self.cluster.table.set_node(node)
 
     @precondition(lambda self: len(self.cluster.table) > 0)

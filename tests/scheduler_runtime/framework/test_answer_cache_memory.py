@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, ClusterEvent, NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import Framework, Placed, Unschedulable
-from scheduler_runtime.framework import answer_cache as classes
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.framework import Framework, Placed, Unschedulable, answer_cache
+from scheduler_runtime.state import objects
 
 BUDGET = 300_000
-RELATIVE = [wire.Taint(key=key, value="v", effect="PreferNoSchedule") for key in "abc"]
+RELATIVE = [objects.Taint(key=key, value="v", effect="PreferNoSchedule") for key in "abc"]
 
 
 def in_zone(zone: str, weight: int) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def array_bytes(decides: Framework) -> int:
 
 
 def test_the_cache_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "BUDGET_BYTES", BUDGET)
+    monkeypatch.setattr(answer_cache, "BUDGET_BYTES", BUDGET)
     nodes = [
         testing.node(f"n{number}", labels={"zone": str(number % 3)}, taints=[RELATIVE[number % 3]])
         for number in range(300)
@@ -149,10 +148,10 @@ def test_a_cached_plugin_may_look_at_fields_that_the_table_does_not_count() -> N
     cluster = testing.Cluster(testing.node("a"))
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Starting"}]}}}
     decides = testing.framework(profile, Starting)
-    starts = replace(testing.pod("there"), status=wire.PodStatus(phase="Pending"))
+    starts = replace(testing.pod("there"), status=objects.PodStatus(phase="Pending"))
     cluster.place(starts, "a")
     assert isinstance(decides.schedule(testing.pod("p"), cluster), Unschedulable)
-    cluster.table.replace_pod(replace(starts, status=wire.PodStatus(phase="Running")), "a")
+    cluster.table.replace_pod(replace(starts, status=objects.PodStatus(phase="Running")), "a")
     assert isinstance(decides.schedule(testing.pod("p"), cluster), Placed)
 
 
@@ -162,5 +161,5 @@ def test_changes_of_fields_that_the_table_does_not_count_are_not_logged_without_
     cluster.place(there, "a")
     decides.schedule(testing.pod("p"), cluster)
     position = cluster.table.changes.position
-    cluster.table.replace_pod(replace(there, status=wire.PodStatus(phase="Running")), "a")
+    cluster.table.replace_pod(replace(there, status=objects.PodStatus(phase="Running")), "a")
     assert cluster.table.changes.position == position

@@ -8,10 +8,10 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.framework import Placed, Unschedulable
 from scheduler_runtime.framework.explanation import explain
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 
-TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]
-DISCOURAGED = [wire.Taint(key="spot", effect="PreferNoSchedule")]
+TAINTED = [objects.Taint(key="dedicated", effect="NoSchedule")]
+DISCOURAGED = [objects.Taint(key="spot", effect="PreferNoSchedule")]
 
 
 def cluster() -> testing.Cluster:
@@ -62,7 +62,7 @@ def test_one_feasible_node_is_not_scored() -> None:
 @pytest.mark.parametrize("node", ["a", "b"])
 def test_the_nominated_node_alone_is_feasible_while_it_does(node: str) -> None:
     pod = testing.pod("p", {"cpu": "2"})
-    nominated = msgspec.structs.replace(pod, status=wire.PodStatus(nominated_node_name=node))
+    nominated = msgspec.structs.replace(pod, status=objects.PodStatus(nominated_node_name=node))
     assert explain(testing.framework({}), nominated, cluster()).feasible == {node}
 
 

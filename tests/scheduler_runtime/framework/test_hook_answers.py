@@ -25,7 +25,7 @@ from scheduler_runtime.api import (
     Verdicts,
 )
 from scheduler_runtime.framework import ExtenderAnswers, Placed, PluginError, Unschedulable, VictimQuestion
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 
 
 class Restricts(Plugin):
@@ -57,7 +57,7 @@ def profile(weight: int = 0) -> dict[str, Any]:
     }
 
 
-def decide(kind: type[Plugin], *nodes: wire.Node, cpu: str = "1", weight: int = 0) -> Placed | Unschedulable:
+def decide(kind: type[Plugin], *nodes: objects.Node, cpu: str = "1", weight: int = 0) -> Placed | Unschedulable:
     cluster = testing.Cluster(*(nodes or (testing.node("a"), testing.node("b"))))
     return testing.framework(profile(weight), kind).schedule(testing.pod("p", {"cpu": cpu}), cluster)
 
@@ -71,7 +71,7 @@ def test_nodes_are_restricted_by_any_collection_of_names(names: Any) -> None:
 
 @pytest.mark.parametrize("names", ["b", [1], 5])
 def test_a_restriction_to_anything_but_names_names_the_plugin(names: Any) -> None:
-    with pytest.raises(PluginError, match=r"plugin Odd failed in pre_filter: it restricts .*; wanted are names"):
+    with pytest.raises(PluginError, match=r"plugin Odd failed in pre_filter: it restricts .*; expected are names"):
         decide(type("To", (Restricts,), {"to": names}))
 
 
@@ -85,11 +85,11 @@ def raises() -> Iterator[str]:
     [
         (raises, "ValueError: boom"),
         ([1, 2], "it gave 1 as a reason; expected text"),
-        (Nomination("a", reasons="oops"), "it answered 'oops'; wanted are reasons"),  # type: ignore[arg-type]
+        (Nomination("a", reasons="oops"), "it answered 'oops'; expected are reasons"),  # type: ignore[arg-type]
         (Nomination("ghost"), "it nominated 'ghost', which is no node"),
         (Reject.pod(5), "it gave 5 as a reason; expected text"),  # type: ignore[arg-type]
         (Consult([]), r"it answered Consult, but handle\.consults\(pod\) is false"),
-        (7, "it answered 7; wanted are reasons, a Nomination or a Reject"),
+        (7, "it answered 7; expected are reasons, a Nomination or a Reject"),
     ],
 )
 def test_an_odd_answer_of_post_filter_names_the_plugin(answer: Any, message: str) -> None:
@@ -177,16 +177,16 @@ def test_small_numbers_are_weighted_without_overflowing(kind: type[Plugin]) -> N
     assert outcome.node == "good"
 
 
-def image(name: str, size: int) -> wire.ContainerImage:
-    return wire.ContainerImage(names=(name,), size_bytes=size * 2**20)
+def image(name: str, size: int) -> objects.ContainerImage:
+    return objects.ContainerImage(names=(name,), size_bytes=size * 2**20)
 
 
-def with_images(name: str, *images: wire.ContainerImage) -> wire.Node:
+def with_images(name: str, *images: objects.ContainerImage) -> objects.Node:
     node = testing.node(name)
-    return wire.Node(
+    return objects.Node(
         metadata=node.metadata,
         spec=node.spec,
-        status=wire.NodeStatus(allocatable=node.status.allocatable, images=images),
+        status=objects.NodeStatus(allocatable=node.status.allocatable, images=images),
     )
 
 

@@ -10,17 +10,17 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.framework import Placed, Unschedulable
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.unreadable import pod_asking
 
-TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]
+TAINTED = [objects.Taint(key="dedicated", effect="NoSchedule")]
 
 
 FILTERS_ONLY = {"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}
 
 
 def refusal(
-    nodes: Iterable[wire.Node], pod: wire.Pod, profile: dict[str, Any] = FILTERS_ONLY, **options: Any
+    nodes: Iterable[objects.Node], pod: objects.Pod, profile: dict[str, Any] = FILTERS_ONLY, **options: Any
 ) -> Unschedulable:
     outcome = testing.framework(profile, **options).schedule(pod, testing.Cluster(*nodes))
     assert isinstance(outcome, Unschedulable), outcome
@@ -58,7 +58,7 @@ def test_after_a_rejection_for_good_no_post_filter_helps(version: str) -> None:
 def test_the_nominated_node_is_judged_even_when_the_pod_names_another() -> None:
     nodes = [testing.node("a", taints=TAINTED), testing.node("b", cpu="1"), testing.node("c")]
     pod = testing.pod("p", {"cpu": "2"}, affinity=affinity(by_name("b")))
-    pod = msgspec.structs.replace(pod, status=wire.PodStatus(nominated_node_name="a"))
+    pod = msgspec.structs.replace(pod, status=objects.PodStatus(nominated_node_name="a"))
     assert refusal(nodes, pod).message == (
         "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity], "
         "1 node(s) had untolerated taint(s)."
@@ -158,7 +158,7 @@ def test_pods_that_name_their_node_get_it() -> None:
         ),
     ],
 )
-def test_nonsense_is_refused_by_name_of_its_field(pod: wire.Pod, message: str) -> None:
+def test_nonsense_is_refused_by_name_of_its_field(pod: objects.Pod, message: str) -> None:
     refused = refusal([testing.node("a")], pod)
     assert refused.message == message
     assert refused.plugins

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduler_runtime import api, config, testing
 from scheduler_runtime.api import Node, Pod
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.lone_plugin import lone_plugin, rejections, scores
 
 SETTINGS = settings(max_examples=25, deadline=None)
@@ -21,7 +21,7 @@ KEYS = st.sampled_from(["zone", "pool", "n"])
 VALUES = st.sampled_from(["a", "b", "1", "5", "-7", "12", "x y"])
 EFFECTS = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
 TAINT_VALUES = st.sampled_from(["", "a", "0", "7", "-3", "007", "+7", "9223372036854775807", "9223372036854775808"])
-TAINTS = st.builds(wire.Taint, key=KEYS, value=TAINT_VALUES, effect=EFFECTS)
+TAINTS = st.builds(objects.Taint, key=KEYS, value=TAINT_VALUES, effect=EFFECTS)
 TOLERATIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -112,7 +112,7 @@ def number(text: str) -> int | None:
     return int(text) if plain and -(2**63) <= int(text) < 2**63 else None
 
 
-def covered(tolerations: tuple[wire.Toleration, ...], taint: wire.Taint, comparing: bool = False) -> bool:
+def covered(tolerations: tuple[objects.Toleration, ...], taint: objects.Taint, comparing: bool = False) -> bool:
     for one in tolerations:
         if (one.effect and one.effect != taint.effect) or (one.key and one.key != taint.key):
             continue
@@ -123,7 +123,7 @@ def covered(tolerations: tuple[wire.Toleration, ...], taint: wire.Taint, compari
     return False
 
 
-def is_beyond(toleration: wire.Toleration, taint: wire.Taint) -> bool:
+def is_beyond(toleration: objects.Toleration, taint: objects.Taint) -> bool:
     limit, value = number(toleration.value), number(taint.value)
     if limit is None or value is None:
         return False
@@ -151,7 +151,7 @@ def test_node_name(cluster: testing.Cluster, pod: Pod) -> None:
 @SETTINGS
 @given(clusters(), pods())
 def test_node_unschedulable(cluster: testing.Cluster, pod: Pod) -> None:
-    taint = wire.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    taint = objects.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
     def rule(node: Node, row: int) -> set[tuple[str, bool]]:
         out = node.spec.unschedulable and not covered(pod.spec.tolerations, taint)
@@ -190,7 +190,7 @@ def is_label_text(value: str) -> bool:
     return " " not in value and not value.startswith("-")
 
 
-def expression_holds(requirement: wire.NodeSelectorRequirement, node: Node) -> bool | None:
+def expression_holds(requirement: objects.NodeSelectorRequirement, node: Node) -> bool | None:
     """None when upstream could not read it."""
     operator, values = requirement.operator, requirement.values
     present = requirement.key in node.labels
@@ -212,7 +212,7 @@ def expression_holds(requirement: wire.NodeSelectorRequirement, node: Node) -> b
     return number > limit if operator == "Gt" else number < limit
 
 
-def term_holds(term: wire.NodeSelectorTerm, node: Node) -> bool:
+def term_holds(term: objects.NodeSelectorTerm, node: Node) -> bool:
     verdicts = [expression_holds(requirement, node) for requirement in term.match_expressions]
     if None in verdicts or not (term.match_expressions or term.match_fields):
         return False

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.lone_plugin import lone_plugin, scores
 
 MB = 1024 * 1024
@@ -23,9 +23,9 @@ IMAGES = st.lists(st.tuples(st.lists(NAMES, min_size=1, max_size=2), SIZES), max
 WANTED = st.lists(st.sampled_from(["a", "a:1", "host:5000/b", "host:5000/b:latest", "elsewhere"]), max_size=2)
 
 
-def node(name: str, images: list[tuple[list[str], int]]) -> wire.Node:
-    reported = tuple(wire.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images)
-    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=wire.NodeStatus(images=reported))
+def node(name: str, images: list[tuple[list[str], int]]) -> objects.Node:
+    reported = tuple(objects.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images)
+    return objects.Node(metadata=objects.AnnotatedMeta(name=name), status=objects.NodeStatus(images=reported))
 
 
 def pod(containers: list[str], init: list[str], volumes: list[str]) -> Pod:
@@ -81,11 +81,11 @@ def test_pods_go_where_their_image_is_also_when_it_came_later() -> None:
         {"plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "ImageLocality"}]}}}
     )
     decides.schedule(pod(["big"], [], []), cluster)
-    status = wire.NodeStatus(
+    status = objects.NodeStatus(
         allocatable=testing.node("b").status.allocatable,
-        images=(wire.ContainerImage(names=("big:latest",), size_bytes=900 * MB),),
+        images=(objects.ContainerImage(names=("big:latest",), size_bytes=900 * MB),),
     )
-    cluster.table.set_node(wire.Node(metadata=wire.AnnotatedMeta(name="b"), status=status))
+    cluster.table.set_node(objects.Node(metadata=objects.AnnotatedMeta(name="b"), status=status))
     second = testing.pod("second", containers=[{"image": "big"}])
     assert decides.schedule(second, cluster).node == "b"  # type: ignore[union-attr]
 

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Pod
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.lone_plugin import Reasons, every, lone_plugin, rejections
 
 VERSIONS = ["v1.35.4", "v1.36.4", "v1.37.1"]
@@ -21,8 +21,10 @@ RESTART, USERS, MOUNTS = (
 UNMET = "node(s) didn't match Pod's required features"
 
 
-def node(name: str, *features: str) -> wire.Node:
-    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=wire.NodeStatus(declared_features=features))
+def node(name: str, *features: str) -> objects.Node:
+    return objects.Node(
+        metadata=objects.AnnotatedMeta(name=name), status=objects.NodeStatus(declared_features=features)
+    )
 
 
 def container(**more: Any) -> list[dict[str, Any]]:
@@ -87,7 +89,7 @@ def test_without_its_gate_it_asks_for_nothing() -> None:
         pytest.param(testing.pod("q", containers=RULES), testing.pod("q"), SKIP, id="another-pod-needs-less"),
     ],
 )
-def test_which_changes_help(old: wire.Node | Pod | None, new: wire.Node | Pod, expected: object) -> None:
+def test_which_changes_help(old: objects.Node | Pod | None, new: objects.Node | Pod, expected: object) -> None:
     resource = "Pod" if isinstance(new, Pod) else "Node"
     hint = lone_plugin("NodeDeclaredFeatures").hint(
         Event(resource, Action.UPDATE, old, new), testing.pod("p", containers=RULES)

@@ -8,11 +8,11 @@ from scheduler_runtime import testing
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.testing.builders import effective_profile, offline
 
 GATE = "TaintTolerationComparisonOperators"
-LEVEL = wire.Taint(key="level", value="900", effect="NoSchedule")
+LEVEL = objects.Taint(key="level", value="900", effect="NoSchedule")
 
 
 def outcome(operator: str, version: str = "v1.36.4", **gates: bool) -> Placed | Unschedulable:

@@ -13,7 +13,7 @@ from scheduler_runtime.api import Pod
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework import DECISION
 from scheduler_runtime.kube.client import ApiError, NoResponseError
-from scheduler_runtime.scheduling import preemption as preemptions
+from scheduler_runtime.scheduling import preemption
 from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.preemption import Preemption
@@ -36,7 +36,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         def next_delay(self, requested: float = 0) -> float:
             return 0.0
 
-    monkeypatch.setattr(preemptions, "Backoff", Soon)
+    monkeypatch.setattr(preemption, "Backoff", Soon)
 
 
 class Sent:
@@ -169,7 +169,7 @@ async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
 
 
 async def test_trouble_without_end_is_an_error() -> None:
-    async with sent(*[resets] * preemptions.TRIES * 2) as world:
+    async with sent(*[resets] * preemption.TRIES * 2) as world:
         with pytest.raises(NoResponseError):
             await world.preempt()
 

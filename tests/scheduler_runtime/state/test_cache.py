@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.testing import node, pod
@@ -63,22 +63,22 @@ def test_add_pod_will_confirm(cache: Cache) -> None:
     assert cpu(cache, "one") == 1000
 
 
-STATUS = wire.PodStatus(conditions=(wire.PodCondition("PodScheduled", "True"),))
-RUNS = replace(STATUS, container_statuses=(wire.ContainerStatus("main", allocated_resources={"cpu": "1"}),))
-INFEASIBLE = wire.PodCondition("PodResizePending", "True", "Infeasible")
+STATUS = objects.PodStatus(conditions=(objects.PodCondition("PodScheduled", "True"),))
+RUNS = replace(STATUS, container_statuses=(objects.ContainerStatus("main", allocated_resources={"cpu": "1"}),))
+INFEASIBLE = objects.PodCondition("PodResizePending", "True", "Infeasible")
 
 
 @pytest.mark.parametrize(
     ("before", "after", "counts"),
     [
-        pytest.param(wire.PodStatus(), STATUS, False, id="its-binding-is-seen"),
-        pytest.param(RUNS, replace(RUNS, conditions=(wire.PodCondition("Ready", "True"),)), False, id="it-is-ready"),
+        pytest.param(objects.PodStatus(), STATUS, False, id="its-binding-is-seen"),
+        pytest.param(RUNS, replace(RUNS, conditions=(objects.PodCondition("Ready", "True"),)), False, id="it-is-ready"),
         pytest.param(STATUS, RUNS, True, id="it-was-given-something"),
         pytest.param(RUNS, replace(RUNS, conditions=(INFEASIBLE,)), True, id="it-cannot-be-resized"),
     ],
 )
 def test_only_a_version_that_takes_something_else_is_counted_again(
-    cache: Cache, before: wire.PodStatus, after: wire.PodStatus, counts: bool
+    cache: Cache, before: objects.PodStatus, after: objects.PodStatus, counts: bool
 ) -> None:
     one = bound(pod("a", {"cpu": "1"}), "one")
     cache.add(replace(one, status=before))
@@ -93,9 +93,9 @@ def test_a_pod_that_runs_with_what_it_asked_for_is_not_counted_again(cache: Cach
     container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
     runs = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": had}}}]}
     raw_pod = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": "one", "containers": [container]}}
-    cache.add(wire.decode_pod(msgspec.json.encode(raw_pod)))
+    cache.add(objects.decode_pod(msgspec.json.encode(raw_pod)))
     position = cache.table.changes.position
-    cache.add(wire.decode_pod(msgspec.json.encode({**raw_pod, "status": runs})))
+    cache.add(objects.decode_pod(msgspec.json.encode({**raw_pod, "status": runs})))
     assert (cache.table.changes.position > position) == counts
     assert cpu(cache, "one") == 1000 * int(had)
 

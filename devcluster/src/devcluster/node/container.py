@@ -21,7 +21,7 @@ _CANNOT_START = 128
 _KILLED = 137
 
 
-class Surroundings(Protocol):
+class ContainerContext(Protocol):
     """The pod as its containers see it: the source of launches and logs, and the receiver of changes."""
 
     def launch(self, container: Object) -> Launch: ...
@@ -35,7 +35,7 @@ class Setting:
 
     processes: Processes
     recorder: Recorder
-    surroundings: Surroundings
+    surroundings: ContainerContext
     pod_name: str
     address: str
     grace_seconds: float

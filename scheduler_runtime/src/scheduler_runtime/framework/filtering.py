@@ -62,7 +62,7 @@ def run_pre_filter_plugins(
                 if isinstance(names, str) or not (
                     isinstance(names, Collection) and all(isinstance(name, str) for name in names)
                 ):
-                    raise hook.error(f"it restricts the nodes to {names!r}; wanted are names of nodes")
+                    raise hook.error(f"it restricts the nodes to {names!r}; expected are names of nodes")
                 restrictions[plugin] = frozenset(names)
                 if not frozenset.intersection(*restrictions.values()):
                     first, *others = sorted(restrictions)
@@ -170,7 +170,7 @@ def run_post_filter_plugins(
 def _check_reasons(hook: Hook, answer: object) -> Sequence[str]:
     """Return the reasons if they are texts. Raises PluginError otherwise."""
     if not isinstance(answer, Iterable) or isinstance(answer, str):
-        raise hook.error(f"it answered {answer!r}; wanted are reasons, a Nomination or a Reject")
+        raise hook.error(f"it answered {answer!r}; expected are reasons, a Nomination or a Reject")
     try:
         texts = tuple(answer)
     except caught_exceptions() as error:  # It may be a generator, which runs only now.

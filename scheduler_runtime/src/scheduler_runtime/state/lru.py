@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -33,11 +33,6 @@ class LruCache(Generic[K, V]):
         self._values.move_to_end(key)
         if len(self._values) > self._capacity:
             self._values.popitem(last=False)
-
-    def retain(self, predicate: Callable[[V], bool]) -> None:
-        """Drop every value for which ``predicate`` is false."""
-        for key in [key for key, value in self._values.items() if not predicate(value)]:
-            del self._values[key]
 
 
 def next_cleanup_size(size: int, minimum: int) -> int:

@@ -14,7 +14,7 @@ from scheduler_runtime.catalog.args import (
     UtilizationShapePoint,
 )
 from scheduler_runtime.config.linter.strategy_outvoted import Load, Scorers, Weights, outvoted, spread_scores
-from scheduler_runtime.plugins.noderesources import formulas as allocation
+from scheduler_runtime.plugins.noderesources import formulas
 from tests.support.linting import args, lint
 
 MOST = "scoringStrategy: {type: MostAllocated}"
@@ -144,11 +144,9 @@ def test_the_scores_are_those_of_the_plugins(strategy: ScoringStrategy) -> None:
     used = np.arange(0, 101, dtype=np.int64)
     first, others = (axis.ravel() for axis in np.meshgrid(used, used))
     whole = np.full(len(first), 100, dtype=np.int64)
-    loads = [allocation.Load(3, whole, first, first), allocation.Load(2, whole, others, others)]
+    loads = [formulas.Load(3, whole, first, first), formulas.Load(2, whole, others, others)]
     scorers_of_strategy = Scorers(strategy, ("cpu", "memory"), "cpu", rewards_change=False)
     after = [Load(int(a), int(b)) for a, b in zip(first, others, strict=True)]
-    assert [scorers_of_strategy.fit(load) for load in after] == list(
-        allocation.strategy_of(strategy)(loads, len(first))
-    )
-    balanced = list(allocation.balance([(first, whole), (others, whole)], len(first)))
+    assert [scorers_of_strategy.fit(load) for load in after] == list(formulas.strategy_of(strategy)(loads, len(first)))
+    balanced = list(formulas.balance([(first, whole), (others, whole)], len(first)))
     assert [scorers_of_strategy.balance(load, load) for load in after] == balanced

@@ -6,8 +6,7 @@ import pytest
 from h2 import events
 
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Response
-from scheduler_runtime.kube.http2 import connection as http2_connection
-from scheduler_runtime.kube.http2 import frames
+from scheduler_runtime.kube.http2 import connection, frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
 
 WHOLE = frames.END_HEADERS | frames.END_STREAM
@@ -171,7 +170,7 @@ def goaway_code(peer: Peer) -> int:
 
 
 async def test_fields_that_never_end_are_a_breach(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_connection, "LONGEST_HEADER_BLOCK", 10_000)
+    monkeypatch.setattr(connection, "LONGEST_HEADER_BLOCK", 10_000)
     async with greeted() as peer:
         task = ask(peer)
         await peer.settle()

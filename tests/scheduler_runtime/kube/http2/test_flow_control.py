@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_runtime.kube.http.transport import Response
-from scheduler_runtime.kube.http2 import connection as http2_connection
-from scheduler_runtime.kube.http2 import frames
+from scheduler_runtime.kube.http2 import connection, frames
 from scheduler_runtime.kube.http2.flow_control import FlowControl
 from tests.scheduler_runtime.kube.http2.peer import POST, ask, greeted
 
@@ -96,7 +95,7 @@ async def test_a_cancelled_body_is_sent_no_further() -> None:
 
 
 async def test_our_own_window_is_renewed_before_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_connection, "RECEIVE_WINDOW", 100_000)
+    monkeypatch.setattr(connection, "RECEIVE_WINDOW", 100_000)
     async with greeted() as peer:
         for number in range(20):
             tasks = [ask(peer), ask(peer)]
@@ -112,7 +111,7 @@ async def test_our_own_window_is_renewed_before_it_is_used_up(monkeypatch: pytes
 
 
 async def test_answers_that_nobody_waits_for_use_up_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_connection, "RECEIVE_WINDOW", 100_000)
+    monkeypatch.setattr(connection, "RECEIVE_WINDOW", 100_000)
     async with greeted() as peer:
         for stream in range(1, 41, 2):
             task = ask(peer)

@@ -9,8 +9,7 @@ from h2 import events
 from hpack import NeverIndexedHeaderTuple
 
 from scheduler_runtime.kube.http.request_writer import Request, RequestWriter
-from scheduler_runtime.kube.http2 import StreamRefusedError
-from scheduler_runtime.kube.http2 import connection as http2_connection
+from scheduler_runtime.kube.http2 import StreamRefusedError, connection
 from tests.scheduler_runtime.kube.http2.peer import GET, POST, Within, ask, greeted, outcome
 
 WRITER = RequestWriter("server:6443", "berth/1")
@@ -109,7 +108,7 @@ async def test_our_settings_reach_the_server() -> None:
 async def test_a_connection_that_has_used_up_its_numbers_answers_the_last_and_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http2_connection, "LAST_STREAM", 3)
+    monkeypatch.setattr(connection, "LAST_STREAM", 3)
     async with greeted() as peer:
         tasks = []
         for stream in (1, 3):

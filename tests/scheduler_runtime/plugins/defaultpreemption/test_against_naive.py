@@ -12,7 +12,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
 from scheduler_runtime.framework import Placed
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.preempting import Scene, budget, pod
 
 SEEDS = range(60)
@@ -137,7 +137,7 @@ class World:
         }
 
     def scene(self) -> Scene:
-        nodes: list[str | wire.Node] = [testing.node(name, cpu=f"{NODE_CPU}m", memory="1Gi") for name in self.names]
+        nodes: list[str | objects.Node] = [testing.node(name, cpu=f"{NODE_CPU}m", memory="1Gi") for name in self.names]
         pods = [one.pod for on_node in self.on.values() for one in on_node]
         profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": ALL}]}
         scene = Scene(nodes, pods, budgets=self.budgets, profile=profile)

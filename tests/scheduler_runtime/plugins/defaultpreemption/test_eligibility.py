@@ -8,10 +8,10 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.preempting import HIGH, LARGE, LOW, VERY_HIGH, Scene, pod
 
-TAINT = [wire.Taint(key="k", effect="NoSchedule")]
+TAINT = [objects.Taint(key="k", effect="NoSchedule")]
 ON_NODE_1 = {"nominatedNodeName": "node1"}
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 

@@ -9,11 +9,11 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import CLEAR, NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from tests.support.preempting import HIGH, LARGE, LOW, MID, SMALL, VERY_HIGH, Scene, budget, pod
 
 
-def for_one(name: str, **more: Any) -> wire.Node:
+def for_one(name: str, **more: Any) -> objects.Node:
     """A node that takes one pod."""
     return testing.node(name, pods="1", **more)
 
@@ -61,12 +61,12 @@ BUDGETS = [budget("guarded", 0, guarded="yes"), budget("free", 2**31 - 1, guarde
     ],
 )
 def test_a_node_is_nominated(
-    preemptor: Pod, nodes: list[wire.Node], pods: list[Pod], budgets: list[Any], expected: str
+    preemptor: Pod, nodes: list[objects.Node], pods: list[Pod], budgets: list[Any], expected: str
 ) -> None:
     assert Scene(nodes, pods, budgets=budgets).nominated(preemptor) == expected
 
 
-TAINT = [wire.Taint(key="k", effect="NoSchedule")]
+TAINT = [objects.Taint(key="k", effect="NoSchedule")]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ TAINT = [wire.Taint(key="k", effect="NoSchedule")]
     ],
 )
 def test_no_node_comes_into_question_and_why_is_said(
-    preemptor: Pod, nodes: list[wire.Node], pods: list[Pod], expected: str
+    preemptor: Pod, nodes: list[objects.Node], pods: list[Pod], expected: str
 ) -> None:
     scene = Scene(nodes, pods)
     assert scene.post_filter_message(preemptor) == expected

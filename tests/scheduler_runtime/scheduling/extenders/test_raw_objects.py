@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.scheduling.extenders import RawObjectError, RawObjects
-from scheduler_runtime.scheduling.extenders import raw_objects as originals
+from scheduler_runtime.scheduling.extenders import RawObjectError, RawObjects, raw_objects
 from scheduler_runtime.scheduling.extenders.raw_objects import READS
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 
@@ -90,7 +89,7 @@ async def test_only_so_many_reads_are_under_way_at_a_time() -> None:
 
 
 async def test_a_pod_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(originals, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(raw_objects, "READ_SECONDS", 0.05)
     async with serving(Script(otherwise=hangs)) as client:
         with pytest.raises(RawObjectError, match=r"cannot be read: no answer within 0\.05 s"):
             await RawObjects(client).pod(pod("a"))

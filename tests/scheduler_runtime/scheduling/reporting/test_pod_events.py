@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
-from scheduler_runtime.scheduling.reporting import pod_events as events
+from scheduler_runtime.scheduling.reporting import pod_events
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, truncate
 from scheduler_runtime.scheduling.reporting.pod_reporter import UNSCHEDULABLE, PodConditions
@@ -131,7 +131,7 @@ async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
 async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_was_silent_for_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(events, "MAX_SERIES", 3)
+    monkeypatch.setattr(pod_events, "MAX_SERIES", 3)
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
         recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from scheduler_runtime.kube.watch import envelopes
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 
 POD = {
     "metadata": {
@@ -37,10 +37,10 @@ POD = {
 
 
 def test_a_pod_keeps_what_is_read() -> None:
-    pod = wire.decode_pod(json.dumps(POD).encode())
+    pod = objects.decode_pod(json.dumps(POD).encode())
     assert (pod.key, pod.uid, pod.metadata.resource_version) == ("shop/web-0", "1-2-3", "77")
     assert pod.spec.scheduler_name == "bin-packing"
-    assert pod.spec.containers[0].ports == (wire.ContainerPort(host_port=80, host_ip="10.0.0.1"),)
+    assert pod.spec.containers[0].ports == (objects.ContainerPort(host_port=80, host_ip="10.0.0.1"),)
     assert [bool(volume.persistent_volume_claim) for volume in pod.spec.volumes] == [True, False]
     assert pod.spec.affinity is not None
     assert pod.spec.affinity.pod_anti_affinity is not None
@@ -49,9 +49,9 @@ def test_a_pod_keeps_what_is_read() -> None:
 
 
 def test_a_pod_survives_being_written_and_read() -> None:
-    pod = wire.decode_pod(json.dumps(POD).encode())
+    pod = objects.decode_pod(json.dumps(POD).encode())
     encoded = msgspec.json.encode(msgspec.structs.replace(pod, derived=None, terms=None))
-    assert wire.decode_pod(encoded) == pod
+    assert objects.decode_pod(encoded) == pod
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_line_of_a_watch_is_read_by_its_type(line: dict[str, object], kind: st
     event = envelopes.decode_event(json.dumps(line).encode())
     assert event.type == kind
     if kind == "ADDED":
-        assert wire.decode_pod(event.object).name == "web-0"
+        assert objects.decode_pod(event.object).name == "web-0"
     if kind == "BOOKMARK":
         assert event.bookmark() == "99"
     if kind == "ERROR":
@@ -74,7 +74,7 @@ def test_a_line_of_a_watch_is_read_by_its_type(line: dict[str, object], kind: st
 
 
 def test_a_page_of_a_list_tells_where_the_next_begins() -> None:
-    page = wire.decode_pod_list(
+    page = objects.decode_pod_list(
         json.dumps({"metadata": {"resourceVersion": "5", "continue": "x"}, "items": [POD]}).encode()
     )
     assert (page.metadata.resource_version, page.metadata.continue_token, len(page.items)) == ("5", "x", 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.table import Table
 
 
@@ -15,16 +15,16 @@ class Changing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.table = Table()
-        self.nodes: dict[str, wire.Node] = {}
-        self.pods: dict[str, tuple[wire.Pod, str]] = {}
+        self.nodes: dict[str, objects.Node] = {}
+        self.pods: dict[str, tuple[objects.Pod, str]] = {}
         self.created = 0
 
-    def node_comes(self, node: wire.Node) -> None:
+    def node_comes(self, node: objects.Node) -> None:
         """A node appears, or is another from now on."""
         self.table.set_node(node)
         self.nodes[node.name] = node
 
-    def pod_comes(self, pod: wire.Pod, name: str) -> None:
+    def pod_comes(self, pod: objects.Pod, name: str) -> None:
         """A pod comes to the node called ``name``, which may be unknown yet."""
         self.table.add_pod(pod, name)
         self.pods[pod.uid] = (pod, name)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from scheduler_runtime import testing
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, host_ports
 from tests.scheduler_runtime.state.table.changing import Changing
 
@@ -22,19 +22,19 @@ ADDRESSES = [EVERY_ADDRESS, "10.0.0.1", "10.0.0.2"]
 PORTS = [HostPort(address, protocol, 80) for address in ADDRESSES for protocol in ("TCP", "UDP")]
 
 
-def node(name: str, images: list[tuple[list[str], int]] = (), features: list[str] = ()) -> wire.Node:  # type: ignore[assignment]
-    status = wire.NodeStatus(
-        images=tuple(wire.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images),
+def node(name: str, images: list[tuple[list[str], int]] = (), features: list[str] = ()) -> objects.Node:  # type: ignore[assignment]
+    status = objects.NodeStatus(
+        images=tuple(objects.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images),
         declared_features=tuple(features),
     )
-    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=status)
+    return objects.Node(metadata=objects.AnnotatedMeta(name=name), status=status)
 
 
 def port(**fields: Any) -> dict[str, Any]:
     return {"containerPort": 1, **fields}
 
 
-def pod(name: str, ports: list[HostPort]) -> wire.Pod:
+def pod(name: str, ports: list[HostPort]) -> objects.Pod:
     raw_ports = [port(hostPort=one.number, hostIP=one.address, protocol=one.protocol) for one in ports]
     return testing.pod(name, containers=[{"name": "main", "ports": raw_ports}])
 
@@ -124,5 +124,5 @@ def test_ports_that_nobody_binds_any_more_take_no_room() -> None:
     ids=["none", "on-every-address", "on-one", "of-an-init-container-that-ends", "of-a-sidecar"],
 )
 def test_which_ports_a_pod_binds(spec: dict[str, Any], expected: list[tuple[str, str, int]]) -> None:
-    decoded = msgspec.convert({"metadata": {"name": "p"}, "spec": spec}, wire.Pod)
+    decoded = msgspec.convert({"metadata": {"name": "p"}, "spec": spec}, objects.Pod)
     assert [tuple(one) for one in host_ports(decoded)] == expected

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from scheduler_runtime import testing
-from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.table import NodeTable, Table, allocatable_of
 from tests.scheduler_runtime.state.table.changing import Changing
 from tests.support.unreadable import node_offering, pod_asking
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(8)])
-TAINTS = [wire.Taint(key="a", effect="NoSchedule"), wire.Taint(key="b", value="1", effect="NoExecute")]
+TAINTS = [objects.Taint(key="a", effect="NoSchedule"), objects.Taint(key="b", value="1", effect="NoExecute")]
 RESOURCES = ["cpu", "memory", "ephemeral-storage", "example.com/gpu"]
 AMOUNTS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 9).map(str))
 NODES = st.builds(
@@ -37,7 +37,7 @@ class TableAgainstRecount(Changing):
     """Any sequence of changes, compared with a table that is counted from nothing."""
 
     @rule(node=NODES)
-    def set_node(self, node: wire.Node) -> None:
+    def set_node(self, node: objects.Node) -> None:
         self.node_comes(node)
 
     @rule(name=NAMES, amounts=AMOUNTS)
@@ -162,11 +162,11 @@ def test_keys_that_only_pods_speak_of_take_no_room() -> None:
 def test_labels_and_taints_that_keep_changing_take_bounded_room() -> None:
     table = Table()
     for number in range(500):
-        table.set_node(testing.node("a", labels={"stamp": str(number)}, taints=[wire.Taint(key=str(number))]))
+        table.set_node(testing.node("a", labels={"stamp": str(number)}, taints=[objects.Taint(key=str(number))]))
         assert len(table.label("stamp").values) <= 70
         assert len(table.taint_sets) <= 70
     assert table.label("stamp").equals("499").tolist() == [True]
-    assert table.taint_sets[table.taint_set_ids[0]] == (wire.Taint(key="499"),)
+    assert table.taint_sets[table.taint_set_ids[0]] == (objects.Taint(key="499"),)
 
 
 def test_a_label_that_no_node_has_any_more_is_dropped() -> None:

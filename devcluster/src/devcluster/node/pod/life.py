@@ -105,7 +105,7 @@ class PodLife:
         """True once the pod's object was reported as deleted."""
         return self._vanished.is_set()
 
-    # for the containers: see ``container.Surroundings``
+    # for the containers: see ``container.ContainerContext``
 
     def launch(self, container: Object) -> Launch:
         return launch(container, self._own_view(), self._host.config, self._directory, self._volumes.find)

@@ -75,15 +75,15 @@ class RequeueRules:
         For pods that come from an attempt, which are not gated, and for events about the pod itself, after which it
         asks all its gates again, whatever these have registered.
         """
-        return self._says_yes(entry.plugins, entry, event)
+        return self._any_hint_queues(entry.plugins, entry, event)
 
     def skips_backoff(self, entry: QueuedPod, events: Iterable[Event]) -> bool:
         """Return whether one of ``events`` comes from what one of the pod's ``pending_plugins`` started."""
         return bool(entry.pending_plugins) and any(
-            self._says_yes(entry.pending_plugins, entry, event) for event in events
+            self._any_hint_queues(entry.pending_plugins, entry, event) for event in events
         )
 
-    def _says_yes(self, plugins: frozenset[str], entry: QueuedPod, event: Event) -> bool:
+    def _any_hint_queues(self, plugins: frozenset[str], entry: QueuedPod, event: Event) -> bool:
         profile = self._profiles[entry.profile]
         return any(
             name == entry.profile and plugin in plugins and profile.hint(plugin, event, entry.pod)
