@@ -151,7 +151,7 @@ class Ours:
     def gate(self, stored: Object) -> str:
         """What keeps the pod out of the queue; empty when nothing does."""
         pod = self._read(json.dumps(stored).encode())
-        gate = self._frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
+        gate = self._frameworks[pod.spec.scheduler_name].queue.pre_enqueue(pod)
         return gate.reason if gate else ""
 
 

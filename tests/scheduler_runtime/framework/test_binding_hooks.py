@@ -243,8 +243,8 @@ def test_one_listener_that_fails_does_not_keep_it_from_the_others(caplog: pytest
 def test_a_gate_keeps_a_pod_out_of_the_queue() -> None:
     decides = testing.framework()
     gated = testing.pod("p", schedulingGates=[{"name": "a"}, {"name": "b"}])
-    assert decides.pre_enqueue(gated) == QueueGate("SchedulingGates", "waiting for scheduling gates: [a b]")
-    assert decides.pre_enqueue(testing.pod("q")) is None
+    assert decides.queue.pre_enqueue(gated) == QueueGate("SchedulingGates", "waiting for scheduling gates: [a b]")
+    assert decides.queue.pre_enqueue(testing.pod("q")) is None
 
 
 def test_the_queue_goes_by_priority_and_then_by_time() -> None:
@@ -254,7 +254,7 @@ def test_the_queue_goes_by_priority_and_then_by_time() -> None:
         QueueEntry(testing.pod("early"), added_at=1.0, attempts=5),
         QueueEntry(testing.pod("important", priority=10), added_at=3.0, attempts=1),
     ]
-    assert [entry.pod.name for entry in sorted(entries, key=decides.sort_key)] == ["important", "early", "late"]
+    assert [entry.pod.name for entry in sorted(entries, key=decides.queue.sort_key)] == ["important", "early", "late"]
 
 
 class Watches(Plugin):

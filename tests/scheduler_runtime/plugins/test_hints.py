@@ -22,7 +22,7 @@ def placed(cpu: str, **spec: Any) -> Pod:
 
 def helps(plugin: str, old: Node | Pod | None, new: Node | Pod | None, pod: Pod = PENDING) -> bool:
     resource = "Pod" if isinstance(new or old, Pod) else "Node"
-    return DECIDES.hint(plugin, Event(resource, Action.UPDATE, old, new), pod)
+    return DECIDES.queue.hint(plugin, Event(resource, Action.UPDATE, old, new), pod)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_added_affinity_asks_for_a_node_that_begins_to_be_allowed() -> None:
     outside, inside = testing.node("n"), testing.node("n", labels={"pool": "batch"})
     for old, new, expected in ((None, inside, True), (outside, inside, True), (None, outside, False)):
         event = Event("Node", Action.ADD if old is None else Action.UPDATE_NODE_LABEL, old, new)
-        assert decides.hint("NodeAffinity", event, PENDING) is expected
+        assert decides.queue.hint("NodeAffinity", event, PENDING) is expected
 
 
 ALL = {"operator": "Exists"}

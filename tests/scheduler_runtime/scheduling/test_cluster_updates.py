@@ -29,12 +29,17 @@ class Profile:
 
     received: list[Event] = field(default_factory=list)
 
+    @property
+    def queue(self) -> Profile:
+        return self
+
     def pre_enqueue(self, pod: Pod) -> None:
         return None
 
     def sort_key(self, entry: Any) -> float:
         return float(entry.added_at)
 
+    @property
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {"All": (ClusterEvent("*", Action.ALL),)}
 

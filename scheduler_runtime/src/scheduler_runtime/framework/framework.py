@@ -16,7 +16,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, overload
 
-from scheduler_runtime.api import ClusterEvent, Event, Plugin, Pod, QueueEntry
+from scheduler_runtime.api import Plugin, Pod
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.answer_cache import AnswerCache
@@ -25,7 +25,7 @@ from scheduler_runtime.framework.context import FrameworkContext, PluginServices
 from scheduler_runtime.framework.decision import Decisions
 from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders, Question
 from scheduler_runtime.framework.node_chooser import NodeChooser
-from scheduler_runtime.framework.outcomes import AssumeCache, Placed, QueueGate, Unschedulable
+from scheduler_runtime.framework.outcomes import AssumeCache, Placed, Unschedulable
 from scheduler_runtime.framework.plugin_times import DecisionClocks, PointTimes, SlowPluginWatch, hook_timer
 from scheduler_runtime.framework.queue_hooks import QueueHooks
 from scheduler_runtime.framework.registration import HookTable, register_plugins
@@ -74,7 +74,8 @@ class Framework:
         )
         times, timer = clocks.points, clocks.timer
         hooks = HookTable(profile, self._plugins, services.metrics, clocks.slow_plugins)
-        self._queue = QueueHooks(hooks, self._plugins, times, has_extenders=extenders is not None)
+        self.queue = QueueHooks(hooks, self._plugins, times, has_extenders=extenders is not None)
+        """The hooks around the queue."""
 
         decision_hooks = hooks.decision_hooks(timer)
         looking = hooks.looking_at_pods()
@@ -126,24 +127,6 @@ class Framework:
         """Forget the cached answers if a plugin among them watches ``resource``, of which an object changed."""
         if resource in self._watched_by_cached:
             self.answer_cache.clear()
-
-    # Around the queue.
-
-    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
-        """Return the first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
-        return self._queue.run_pre_enqueue_plugins(pod)
-
-    def sort_key(self, entry: QueueEntry) -> Any:
-        """Return the place of ``entry`` in the queue: the smallest key is next. Raises PluginError."""
-        return self._queue.sort_key(entry)
-
-    def events(self) -> Mapping[str, tuple[ClusterEvent, ...]]:
-        """Return, for each plugin, the events after which a pod that it rejected is worth another attempt."""
-        return self._queue.events
-
-    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
-        """Return whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. True if it fails."""
-        return self._queue.hint(plugin, event, pod)
 
     # The decision.
 

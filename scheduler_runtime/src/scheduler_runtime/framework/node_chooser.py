@@ -194,7 +194,7 @@ class NodeChooser:
             rejected = self.what_if(decision).rejected_rows([int(candidates.argmax())], diagnosis)
             nodes.feasible = _set_rows(candidates, rejected, value=False)
         else:
-            apart = self.rows_with_nominated_pods(decision.pod, nodes)
+            apart = self.rows_with_nominated_pods(decision.pod, nodes) if self._nominations else []
             nodes.feasible = _set_rows(candidates, apart, value=False)
             run_filter_plugins(self.hooks.filter, decision, nodes, diagnosis.reject_rows)
             if apart:

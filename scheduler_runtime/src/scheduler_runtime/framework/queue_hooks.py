@@ -42,7 +42,7 @@ class QueueHooks:
         events = {name: plugin.declaration.events for name, plugin in plugins.items()}
         if has_extenders:
             events[EXTENDER] = _ANYTHING
-        self.events = MappingProxyType(events)
+        self.events: Mapping[str, tuple[ClusterEvent, ...]] = MappingProxyType(events)
         """For each plugin, the events after which a pod that it rejected is worth another attempt."""
         self.sort_key = SortKeys(hooks.queue_sort())
         self._plugins = plugins
@@ -50,7 +50,7 @@ class QueueHooks:
         self._times = times
         self._pre_enqueue = hooks.hooks("preEnqueue", "pre_enqueue")
 
-    def run_pre_enqueue_plugins(self, pod: Pod) -> QueueGate | None:
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         """Return the first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
         for hook in self._pre_enqueue:
             began = perf_counter()

@@ -94,15 +94,19 @@ class ClusterUpdates:
         match change:
             case Change(old=None, new=Node() as new):
                 self._cache.set_node(new)
-                self._wake(Event("Node", Action.ADD, None, new))
+                self._queue.on_event(Event("Node", Action.ADD, None, new), self._clock())
             case Change(old=Node() as old, new=Node() as new):
-                if _counted_parts(old) != _counted_parts(new):  # most updates of a node are heartbeats
+                if (
+                    (old.spec, old.status) != (new.spec, new.status)
+                    or (old.metadata.labels or {}) != (new.metadata.labels or {})
+                    or (old.metadata.annotations or {}) != (new.metadata.annotations or {})
+                ):  # most updates of a node are heartbeats, which the cache does not count
                     self._cache.set_node(new)
                 if action := node_actions(old, new):
-                    self._wake(Event("Node", action, old, new))
+                    self._queue.on_event(Event("Node", action, old, new), self._clock())
             case Change(old=Node() as old):
                 self._cache.remove_node(old.name)
-                self._wake(Event("Node", Action.DELETE, old, None))
+                self._queue.on_event(Event("Node", Action.DELETE, old, None), self._clock())
 
     def pod(self, change: Change[Pod]) -> None:
         """Apply a change of a pod, whichever scheduler it belongs to."""
@@ -122,9 +126,6 @@ class ClusterUpdates:
     def _invalidate(self, resource: str) -> None:
         for framework in self._frameworks.values():
             framework.invalidate_for(resource)
-
-    def _wake(self, event: Event) -> None:
-        self._queue.on_event(event, self._clock())
 
     # Other profiles
 
@@ -189,9 +190,9 @@ class ClusterUpdates:
         self._cache.add(new)  # confirms the pod if it was assumed
         if old is None or not old.spec.node_name:
             self._reporter.withdraw(new.metadata.uid)
-            self._wake(Event("Pod", Action.ADD, None, new))
+            self._queue.on_event(Event("Pod", Action.ADD, None, new), self._clock())
         else:
-            self._wake(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new))
+            self._queue.on_event(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new), self._clock())
 
     def _on_deleted(self, pod: Pod) -> None:
         self._queue.remove(pod.metadata.uid)
@@ -205,14 +206,14 @@ class ClusterUpdates:
         if nominated:
             self._wake_for_dropped_nomination(pod, nominated, is_deleted=True)
         elif self._revisions.include_pods:
-            self._wake(PodWithoutNode("Pod", Action.DELETE, pod, None))
+            self._queue.on_event(PodWithoutNode("Pod", Action.DELETE, pod, None), self._clock())
 
     def _release_node(self, uid: str) -> bool:
         """Count the pod on no node any more, and wake the pods that its room may help; return whether it had a node."""
         placed = self._cache.remove(uid)
         if placed is None:
             return False
-        self._wake(Event("Pod", Action.DELETE, placed.pod_on_node, None))
+        self._queue.on_event(Event("Pod", Action.DELETE, placed.pod_on_node, None), self._clock())
         return True
 
     def _wake_for_dropped_nomination(self, pod: Pod, node: str, *, is_deleted: bool = False) -> None:
@@ -250,13 +251,19 @@ class ClusterUpdates:
 def node_actions(old: Node, new: Node) -> Action:
     """Return which of the things that matter to plugins differ between two versions of a node."""
     action = NO_ACTION
-    if not _offer_the_same(old, new):
-        action |= Action.UPDATE_NODE_ALLOCATABLE
+    before, after = old.status.allocatable, new.status.allocatable
+    if before != after:
+        try:
+            offers_the_same = read_amounts(before, "") == read_amounts(after, "")  # however they are written
+        except QuantityError:
+            offers_the_same = False
+        if not offers_the_same:
+            action |= Action.UPDATE_NODE_ALLOCATABLE
     if old.status.declared_features != new.status.declared_features:
         action |= Action.UPDATE_NODE_DECLARED_FEATURE
     if old.status.conditions != new.status.conditions and _conditions(old) != _conditions(new):
         action |= Action.UPDATE_NODE_CONDITION
-    if old.labels != new.labels:
+    if (old.metadata.labels or {}) != (new.metadata.labels or {}):
         action |= Action.UPDATE_NODE_LABEL
     if (old.metadata.annotations or {}) != (new.metadata.annotations or {}):
         action |= Action.UPDATE_NODE_ANNOTATION
@@ -265,23 +272,8 @@ def node_actions(old: Node, new: Node) -> Action:
     return action
 
 
-def _counted_parts(node: Node) -> tuple[object, ...]:
-    """Return the parts of a node that the cache reads."""
-    return node.metadata.labels or {}, node.metadata.annotations or {}, node.spec, node.status
-
-
 def _conditions(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
-
-
-def _offer_the_same(old: Node, new: Node) -> bool:
-    """Return whether both offer the same amounts, however these are written."""
-    if old.status.allocatable == new.status.allocatable:
-        return True
-    try:
-        return read_amounts(old.status.allocatable, "") == read_amounts(new.status.allocatable, "")
-    except QuantityError:
-        return False
 
 
 def pod_actions(old: Pod, new: Pod) -> Action:

@@ -172,5 +172,6 @@ class Preemption:
                     raise
                 await asyncio.sleep(backoff.next_delay(retry_after(error)))
             else:
-                self._trouble.recovered()
+                if self._trouble.sentence:
+                    self._trouble.recovered()
                 return

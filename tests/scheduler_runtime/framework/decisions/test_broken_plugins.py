@@ -266,8 +266,8 @@ class Hints(Plugin):
 
 def test_hints_decide_and_a_hint_that_fails_says_yes(caplog: pytest.LogCaptureFixture) -> None:
     decides = testing.framework(only("Hints"), Hints)
-    assert decides.events()["Hints"] == (ClusterEvent("Node", Action.ADD),)
-    assert decides.hint("Hints", Event("Node", Action.ADD, None, testing.node("a")), testing.pod("p")) is False
-    assert decides.hint("Hints", Event("Node", Action.ADD), testing.pod("p")) is True
+    assert decides.queue.events["Hints"] == (ClusterEvent("Node", Action.ADD),)
+    assert decides.queue.hint("Hints", Event("Node", Action.ADD, None, testing.node("a")), testing.pod("p")) is False
+    assert decides.queue.hint("Hints", Event("Node", Action.ADD), testing.pod("p")) is True
     assert "hint failed" in caplog.text
-    assert decides.hint("DefaultBinder", Event("Node", Action.ADD), testing.pod("p")) is True
+    assert decides.queue.hint("DefaultBinder", Event("Node", Action.ADD), testing.pod("p")) is True

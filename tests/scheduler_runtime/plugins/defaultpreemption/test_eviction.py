@@ -24,7 +24,7 @@ PREEMPTOR = pod("p", HIGH, VERY_LARGE)
 
 
 def gate(scene: Scene) -> str:
-    reject = scene.framework.pre_enqueue(PREEMPTOR)
+    reject = scene.framework.queue.pre_enqueue(PREEMPTOR)
     return reject.reason if reject else ""
 
 

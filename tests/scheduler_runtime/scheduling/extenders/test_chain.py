@@ -143,7 +143,7 @@ async def test_why_nodes_fail_is_told_and_anything_wakes_the_pod() -> None:
             await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
             (entry,) = scene.queue.entries()
             assert entry.plugins == {"Extender"}
-            assert all(one.covers("Node", Action.ADD) for one in scene.frameworks["test"].events()["Extender"])
+            assert all(one.covers("Node", Action.ADD) for one in scene.frameworks["test"].queue.events["Extender"])
 
 
 @pytest.mark.parametrize(

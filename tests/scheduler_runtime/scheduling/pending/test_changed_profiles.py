@@ -24,12 +24,17 @@ class Profile:
     gates: bool = False
     plugin: str = "Fit"
 
+    @property
+    def queue(self) -> Profile:
+        return self
+
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         return QueueGate("Gates", "all are gated") if self.gates else None
 
     def sort_key(self, entry: QueueEntry) -> Any:
         return (-entry.pod.spec.priority, "") if self.falling else entry.pod.spec.priority
 
+    @property
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {self.plugin: (ClusterEvent("Node", Action.ADD),)}
 

@@ -44,12 +44,17 @@ class World:
     def closed_to(self, pod: Pod) -> set[str]:
         return {plugin for plugin in needed_doors(pod) if plugin not in self.open}
 
+    @property
+    def queue(self) -> World:
+        return self
+
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         return QueueGate(self.plugin("G"), "the door is closed") if "G" in self.closed_to(pod) else None
 
     def sort_key(self, entry: QueuedPod | QueueEntry) -> Any:
         return (-entry.added_at, "") if self.generation % 2 else entry.added_at
 
+    @property
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {self.plugin(door): (ClusterEvent(door, Action.ADD),) for door in PLUGINS}
 
@@ -169,7 +174,7 @@ class PendingMachine(RuleBasedStateMachine):
             if entry.place is QueuePlace.GATED:
                 assert entry.gate[0] not in self.world.open
             if entry.place is QueuePlace.PARKED:
-                assert entry.plugins <= self.world.events().keys(), "it waits for a plugin that is gone"
+                assert entry.plugins <= self.world.events.keys(), "it waits for a plugin that is gone"
                 assert not any(self.opened_at[plugin[0]] > self.began_at[entry.uid] for plugin in entry.plugins)
 
     def teardown(self) -> None:

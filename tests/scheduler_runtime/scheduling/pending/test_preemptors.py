@@ -22,12 +22,17 @@ class Profile:
     def __init__(self) -> None:
         self.holds = False
 
+    @property
+    def queue(self) -> Profile:
+        return self
+
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         return QueueGate("Preempts", "victims are still there") if self.holds else None
 
     def sort_key(self, entry: QueueEntry) -> Any:
         return -entry.pod.spec.priority, entry.added_at
 
+    @property
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         nodes = ClusterEvent("Node", Action.ADD)
         return {"Fit": (ClusterEvent("Pod", Action.DELETE), nodes), "Preempts": (ClusterEvent("Pod", Action.DELETE),)}

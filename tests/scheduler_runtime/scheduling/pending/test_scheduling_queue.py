@@ -30,12 +30,17 @@ class Profile:
     hints_no: frozenset[str] = frozenset()
     hinted: list[tuple[str, str]] = field(default_factory=list)
 
+    @property
+    def queue(self) -> Profile:
+        return self
+
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         return QueueGate("Gates", "it is gated") if pod.spec.scheduling_gates else None
 
     def sort_key(self, entry: QueueEntry) -> Any:
         return (-entry.pod.spec.priority, entry.added_at)
 
+    @property
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {"Fit": (FITS,), "Affinity": (FITS, LABELS), "Gates": (GATES,), "Mute": ()}
 

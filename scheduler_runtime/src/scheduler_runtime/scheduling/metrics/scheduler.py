@@ -223,5 +223,9 @@ def _action_name(action: Action) -> str:
     """One action by its name; of several the first, because upstream makes one event of each."""
     if action in (Action.UPDATE, Action.ALL):
         return str(action.name).title()
-    first = next((single for single in Action if single.value & action.value), Action.UPDATE)
-    return "".join(part.title() for part in str(first.name).split("_"))
+    first = Action.UPDATE
+    for single in Action:
+        if single.value & action.value:
+            first = single
+            break
+    return str(first.name).title().replace("_", "")

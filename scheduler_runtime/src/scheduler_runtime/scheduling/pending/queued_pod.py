@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -61,21 +61,30 @@ class QueuedPod:
     """Whether a plugin asked to make it active while it was in flight."""
 
 
-class Profile(Protocol):
-    """The part of a profile's framework that the queue calls."""
+class QueueHooks(Protocol):
+    """The hooks of a profile's plugins around the queue."""
+
+    @property
+    def sort_key(self) -> Callable[[QueueEntry], SortKey]:
+        """Returns the key of an entry: the smallest is next. Raises PluginError."""
+        ...
+
+    @property
+    def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
+        """For each plugin, the events after which a pod that it rejected is worth another attempt."""
+        ...
 
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         """Return the first plugin that keeps ``pod`` from becoming active. Raises PluginError."""
         ...
 
-    def sort_key(self, entry: QueueEntry) -> SortKey:
-        """Return the key of ``entry``: the smallest is next. Raises PluginError."""
-        ...
-
-    def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
-        """Return for each plugin the events after which a pod that it rejected is worth another attempt."""
-        ...
-
     def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         """Return whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected."""
         ...
+
+
+class Profile(Protocol):
+    """The part of a profile's framework that the queue needs."""
+
+    @property
+    def queue(self) -> QueueHooks: ...

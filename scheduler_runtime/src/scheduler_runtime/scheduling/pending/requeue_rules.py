@@ -43,7 +43,7 @@ class RequeueRules:
         if interested is None:
             interested = self._interested[kind] = []
             for name, profile in self._profiles.items():
-                for plugin, registered in profile.events().items():
+                for plugin, registered in profile.queue.events.items():
                     for cluster_event in registered:
                         if cluster_event.covers(*kind):
                             interested.append((name, plugin))
@@ -66,7 +66,7 @@ class RequeueRules:
                 # A gated pod has the plugins of its last rejection as well, but only its gate can let it go.
                 if entry.gate and (profile, entry.gate) not in self.interested_plugins(event):
                     continue
-                if self._profiles[profile].hint(plugin, event, entry.pod):
+                if self._profiles[profile].queue.hint(plugin, event, entry.pod):
                     yield entry
 
     def is_worth_requeuing(self, entry: QueuedPod, event: Event) -> bool:
@@ -84,8 +84,8 @@ class RequeueRules:
         )
 
     def _any_hint_queues(self, plugins: frozenset[str], entry: QueuedPod, event: Event) -> bool:
-        profile = self._profiles[entry.profile]
+        hooks = self._profiles[entry.profile].queue
         return any(
-            name == entry.profile and plugin in plugins and profile.hint(plugin, event, entry.pod)
+            name == entry.profile and plugin in plugins and hooks.hint(plugin, event, entry.pod)
             for name, plugin in self.interested_plugins(event)
         )

@@ -333,10 +333,10 @@ class SchedulingQueue:
 
     def _passes_gates(self, entry: QueuedPod, now: float, cause: Cause) -> bool:
         """Ask the gates. A pod that they keep out is put away; one for which they fail backs off."""
-        profile = self._profiles[entry.profile]
+        hooks = self._profiles[entry.profile].queue
         try:
-            gate = profile.pre_enqueue(entry.pod)
-            entry.key = None if gate else profile.sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
+            gate = hooks.pre_enqueue(entry.pod)
+            entry.key = None if gate else hooks.sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
         except PluginError as error:
             self._back_off_from_failure(entry, now, error)
             return False
@@ -364,7 +364,8 @@ class SchedulingQueue:
             return  # its gates failed; they, and the order, are asked when its backoff ends
         self._leave(entry)
         try:
-            entry.key = self._profiles[entry.profile].sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
+            sort_key = self._profiles[entry.profile].queue.sort_key
+            entry.key = sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
         except PluginError as error:
             self._back_off_from_failure(entry, now, error)
             return

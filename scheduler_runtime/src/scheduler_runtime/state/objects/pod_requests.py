@@ -14,7 +14,7 @@ import msgspec
 
 from scheduler_runtime.catalog.syntax import is_scalar_resource
 from scheduler_runtime.catalog.target import Target
-from scheduler_runtime.state.objects.quantity import QuantityError, clamp_int64, to_milli, whole_units
+from scheduler_runtime.state.objects.quantity import MAX_INT64, QuantityError, clamp_int64, to_milli, whole_units
 
 if TYPE_CHECKING:
     from scheduler_runtime.state.objects.structs import (
@@ -121,11 +121,12 @@ def _limits(resources: ResourceRequirements | None) -> Amounts:
 
 def in_scheduler_units(amounts: Amounts) -> Amounts:
     """The resources that a scheduler counts: cpu in thousandths, everything else in whole units."""
-    return {
-        name: clamp_int64(amount if name == "cpu" else whole_units(amount))
-        for name, amount in amounts.items()
-        if name in ("cpu", "memory", "ephemeral-storage") or is_scalar_resource(name)
-    }
+    units: Amounts = {}
+    for name, milli in amounts.items():
+        if name in ("cpu", "memory", "ephemeral-storage") or is_scalar_resource(name):
+            amount = milli if name == "cpu" else whole_units(milli)
+            units[name] = amount if -MAX_INT64 <= amount <= MAX_INT64 else clamp_int64(amount)
+    return units
 
 
 def read_amounts(resources: ResourceList | None, field: str) -> Amounts:

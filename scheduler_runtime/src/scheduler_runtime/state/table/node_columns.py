@@ -86,8 +86,9 @@ class NodeColumns:
 
     def add_row(self, node: Node) -> int:
         """Add an empty row for ``node`` at the end, and return its number."""
-        row = self.rows[node.name] = len(self.names)
-        self.names.append(node.name)
+        name = node.metadata.name
+        row = self.rows[name] = len(self.names)
+        self.names.append(name)
         self.nodes.append(node)
         self.pods.append({})
         self._resize()

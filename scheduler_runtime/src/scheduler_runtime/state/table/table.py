@@ -46,20 +46,20 @@ class Table(TableReader):
 
     def set_node(self, node: Node) -> None:
         """Add ``node``, or replace the node of its name."""
-        columns = self._columns
+        columns, name = self._columns, node.metadata.name
         allocatable = allocatable_of(node)
         # The new version counts before the old one is forgotten, or columns of both would be dropped in between.
-        columns.label_keys.add(node.labels)
+        columns.label_keys.add(node.metadata.labels or {})
         self._nodes_by_resource.add(allocatable)
-        row = columns.rows.get(node.name)
+        row = columns.rows.get(name)
         if row is None:
             row = columns.add_row(node)
         else:
             self._forget_node(row)
             columns.nodes[row] = node
         self._write_node(row, node, allocatable)
-        for pod in self._pods_of_unknown_nodes.pop(node.name, {}).values():
-            self.add_pod(pod, node.name)
+        for pod in self._pods_of_unknown_nodes.pop(name, {}).values():
+            self.add_pod(pod, name)
 
     def remove_node(self, name: str) -> None:
         """Remove the node called ``name`` and set its pods aside. Raises KeyError when there is none."""
@@ -138,15 +138,16 @@ class Table(TableReader):
             column.writable[row] = allocatable.get(resource, 0)
         columns.max_pods.writable[row] = allocatable.get("pods", 0)
         columns.unschedulable.writable[row] = node.spec.unschedulable
-        columns.images.add(node.name, row, node.status.images)
+        columns.images.add(node.metadata.name, row, node.status.images)
         columns.taints.set(row, node.spec.taints)
         if columns.taints.is_stale:
             columns.taints.rewrite(node.spec.taints for node in columns.nodes)
         columns.features.set(row, node.status.declared_features)
         if columns.features.is_stale:
             columns.features.rewrite(node.status.declared_features for node in columns.nodes)
+        labels = node.metadata.labels or {}
         for key, label in list(columns.labels.items()):
-            label.set(row, node.labels.get(key))
+            label.set(row, labels.get(key))
             if label.is_stale:
                 del columns.labels[key]  # Built anew when it is asked for.
 
@@ -154,8 +155,8 @@ class Table(TableReader):
         """Take back what is counted of the node in a row, and drop the columns that no other node needs."""
         columns = self._columns
         node = columns.nodes[row]
-        columns.images.remove(node.name, row, node.status.images)
-        for key in columns.label_keys.remove(node.labels):
+        columns.images.remove(node.metadata.name, row, node.status.images)
+        for key in columns.label_keys.remove(node.metadata.labels or {}):
             columns.labels.pop(key, None)
         for resource in self._nodes_by_resource.remove(allocatable_of(node)):
             columns.allocatable.pop(resource, None)

@@ -50,6 +50,10 @@ class Profile:
     skips: set[str] = field(default_factory=set)
     gate_calls: list[str] = field(default_factory=list)
 
+    @property
+    def queue(self) -> Profile:
+        return self
+
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         self.gate_calls.append(pod.uid)
         return next((QueueGate(gate, "closed") for gate in ("gate", "other gate") if gate in self.closed), None)
@@ -57,6 +61,7 @@ class Profile:
     def sort_key(self, entry: QueueEntry) -> Any:
         return (-entry.pod.spec.priority, entry.added_at)
 
+    @property
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {"foo": (PV, NODE, POD), "bar": (PV,), "gate": (NODE,), "other gate": ()}
 
