@@ -1,5 +1,6 @@
 """Settings and hooks of all tests."""
 
+import gc
 import logging
 import signal
 from collections.abc import Iterator
@@ -25,6 +26,11 @@ settings.load_profile("any machine")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing | None:
     return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: no garbage collection need look at it again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
