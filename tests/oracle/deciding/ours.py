@@ -117,7 +117,7 @@ class Ours:
         outcome = framework.schedule(pod, self._cache)
         match outcome:
             case Placed():
-                framework.run_unreserve_plugins(outcome)
+                framework.binding.run_unreserve_plugins(outcome)
                 self._cache.forget(pod)
                 return self._placed(outcome, explanation), explanation
             case Unschedulable():

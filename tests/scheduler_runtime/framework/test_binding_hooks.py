@@ -85,7 +85,7 @@ def test_the_time_for_which_plugins_hold_a_pod_is_bounded() -> None:
 async def test_a_pod_goes_on_when_no_plugin_holds_it() -> None:
     decides = framework_of(Holds, HoldsForEver)
     placed = placed_by(decides)
-    waiting = asyncio.ensure_future(decides.wait_on_permit(placed))
+    waiting = asyncio.ensure_future(decides.binding.wait_on_permit(placed))
     await asyncio.sleep(0)
     (pod_wait,) = plugin_of(decides, "Holds").handle.waiting_pods()
     assert pod_wait.held_by == {"Holds", "HoldsForEver"}
@@ -99,7 +99,7 @@ async def test_a_pod_goes_on_when_no_plugin_holds_it() -> None:
 
 async def test_a_pod_goes_back_when_a_plugin_rejects_it() -> None:
     decides = framework_of(Holds)
-    waiting = asyncio.ensure_future(decides.wait_on_permit(placed_by(decides)))
+    waiting = asyncio.ensure_future(decides.binding.wait_on_permit(placed_by(decides)))
     await asyncio.sleep(0)
     plugin_of(decides, "Holds").throw_out()
     refused = await waiting
@@ -111,7 +111,7 @@ async def test_a_pod_goes_back_when_a_plugin_rejects_it() -> None:
 
 async def test_a_pod_goes_back_when_it_waited_too_long() -> None:
     decides = framework_of(HoldsBriefly)
-    refused = await decides.wait_on_permit(placed_by(decides))
+    refused = await decides.binding.wait_on_permit(placed_by(decides))
     assert refused is not None
     reason = "rejected due to timeout after waiting 10ms at plugin HoldsBriefly"
     assert refused.message == f"0/1 nodes are available: 1 {reason}."
@@ -119,7 +119,7 @@ async def test_a_pod_goes_back_when_it_waited_too_long() -> None:
 
 async def test_a_pod_that_nobody_holds_does_not_wait() -> None:
     decides = framework_of()
-    assert await decides.wait_on_permit(placed_by(decides)) is None
+    assert await decides.binding.wait_on_permit(placed_by(decides)) is None
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """Plugins at work: the hooks of a profile around the queue, in a decision and around a binding, and their errors.
 
-``framework`` is the map of this room, ``decision`` the story of a decision.
+``framework`` is the story of a decision and the map of this room.
 """
 
 from scheduler_runtime.framework.context import Objects, PluginServices
-from scheduler_runtime.framework.decision import NO_NODES
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
     ExtenderAnswers,
@@ -16,7 +15,7 @@ from scheduler_runtime.framework.extender_contract import (
     VictimQuestion,
 )
 from scheduler_runtime.framework.failure_log import DECISION, FailureLog
-from scheduler_runtime.framework.framework import Framework
+from scheduler_runtime.framework.framework import NO_NODES, Framework
 from scheduler_runtime.framework.hook import RunningHook, caught_exceptions, find_running_hook, is_our_cancellation
 from scheduler_runtime.framework.outcomes import (
     AssumeCache,

@@ -1,24 +1,238 @@
 """Cache of plugin answers: pods for which every cacheable plugin has the same ``signature`` share one entry.
 
-See docs/adr/0007 for what is cached and when it is out of date, and ``cached_answers`` for one entry.
+Between two pods of one kind usually a single row changes: the one the first was placed on. Most of what plugins answer
+about a node does not even depend on the pods that are on it. So the answers are cached in two parts:
+
+    NodeAnswers     plugins that do not look at pods (taints, labels, …)   made again when any node changed
+    CachedAnswers   these and the others (room, ports, …)                  row by row, where something changed
+
+``CachedAnswers.total`` has, for each row, the sum of the weighted scores, or -1 where some plugin rejects: a decision
+is then little more than finding the highest. See docs/adr/0007 for what is cached and when it is out of date.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import finalize
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scheduler_runtime.api import MAX_SCORE, Pod
-from scheduler_runtime.framework.cached_answers import CacheablePlugin, CachedAnswers, NodeAnswers
+from scheduler_runtime.api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
 from scheduler_runtime.framework.context import FrameworkContext
-from scheduler_runtime.framework.hook import caught_exceptions
+from scheduler_runtime.framework.decision_hooks import Scorer, run_filter_plugins
+from scheduler_runtime.framework.decision_state import DecisionState
+from scheduler_runtime.framework.hook import Hook, caught_exceptions, check_scores, is_normalized, rejects_row
 from scheduler_runtime.framework.outcomes import PluginError
 from scheduler_runtime.state.objects import PodSpec, Requests
 from scheduler_runtime.state.table import Table
+
+_OVERHEAD_BYTES = 1000
+"""Roughly the memory of an entry beside its arrays."""
+INFEASIBLE = -1
+"""The total of a row that some plugin rejects: below any that is the sum of scores, which are not negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheablePlugin:
+    """A plugin whose answers are cached, with those of its hooks that the profile enables.
+
+    Its hooks have no timer: the durations of single plugins are those of plugins that answer in the decision itself.
+    """
+
+    name: str
+    signature: Hook
+    pre_filter: Hook | None
+    filter: Hook | None
+    filter_row: Hook | None
+    pre_score: Hook | None
+    scorer: Scorer | None
+    score_row: Hook
+    signs_spec: bool = False
+    """Whether its signature depends on nothing but the pod's spec and requests."""
+
+
+class PluginAnswers:
+    """The answers of some plugins about a pod before nodes are looked at: which hooks run, and with which state."""
+
+    def __init__(
+        self, plugins: Sequence[CacheablePlugin], pod: Pod, nodes: NodeTable, *, with_scores: bool = True
+    ) -> None:
+        """Run ``pre_filter`` and, unless scores are not needed, ``pre_score``. Raises PluginError."""
+        self.pre_filter_answers: dict[str, Any] = {}
+        self.states: dict[str, Any] = {}
+        self.is_plain = True
+        """Whether no ``pre_filter`` rejected the pod or restricted the nodes."""
+        self.filters: list[CacheablePlugin] = []
+        """The plugins whose filter runs, with the state in ``states``."""
+        self.scorers: list[tuple[CacheablePlugin, Scorer, Any]] = []
+        for plugin in plugins:
+            answer = None
+            if plugin.pre_filter:
+                # The cycle is empty: what a cacheable plugin puts there would be lost for the next pod of its class.
+                answer = self.pre_filter_answers[plugin.name] = plugin.pre_filter(pod, nodes, {})
+            if answer is SKIP:
+                continue
+            if isinstance(answer, Reject | Restrict):
+                self.is_plain = False
+                continue
+            if plugin.pre_filter:
+                self.states[plugin.name] = answer
+            if plugin.filter:
+                self.filters.append(plugin)
+        for plugin in plugins if self.is_plain and with_scores else ():
+            if plugin.scorer is None:
+                continue
+            state = plugin.pre_score(pod, nodes, {}) if plugin.pre_score else self.states.get(plugin.name)
+            if state is not SKIP:
+                self.scorers.append((plugin, plugin.scorer, state))
+
+    def feasible(self, pod: Pod, table: Table, mask: Mask) -> Mask:
+        """Return those rows of ``mask`` that no filter rejects. Raises PluginError."""
+        if not self.filters:
+            return mask
+        nodes = NodeTable(table, mask)
+        filters = [plugin.filter for plugin in self.filters if plugin.filter]
+        run_filter_plugins(filters, DecisionState(pod, table, states=self.states), nodes)
+        return nodes.feasible
+
+
+@dataclass(frozen=True, slots=True)
+class UnnormalizedScores:
+    """Scores that mean something only when they are compared with those of the other feasible nodes."""
+
+    scorer: Scorer
+    scores: Scores
+    state: Any
+
+
+class NodeAnswers:
+    """The answers about each node that hold whatever pods run there, for one class of pods."""
+
+    def __init__(self, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table) -> None:
+        """Ask ``plugins``, none of which looks at pods. Raises PluginError."""
+        self.version = table.nodes_version, table
+        """The nodes that it is about. Any change of one of them makes it out of date."""
+        # All nodes are in play, and all are scored: the answers are read again where others do not reject any more.
+        nodes = NodeTable(table, np.ones(len(table), np.bool_))
+        self.plugins = PluginAnswers(plugins, pod, nodes)
+        self.mask: Mask = np.ones(0, np.bool_)
+        self.total: Ints = np.zeros(0, np.int64)
+        """The weighted sum of the scores that are normalized already."""
+        self.unnormalized: list[UnnormalizedScores] = []
+        if not self.plugins.is_plain:
+            return
+        self.mask = self.plugins.feasible(pod, table, nodes.feasible)
+        self.total = np.zeros(len(table), np.int64)
+        nobody = np.zeros(len(table), np.bool_)
+        for _, scorer, state in self.plugins.scorers:
+            scores = check_scores(scorer.score, scorer.score(pod, nodes, state), nobody)
+            if scorer.normalize is None and is_normalized(scores):
+                self.total += scorer.weighted(scores)
+            # Without a normalizer they are out of range somewhere: an error only if such a node is feasible.
+            elif not (scorer.keeps_equal and (scores == scores[0]).all()):  # Equal scores decide nothing.
+                self.unnormalized.append(UnnormalizedScores(scorer, scores, state))
+
+    @property
+    def size(self) -> int:
+        """The memory that it takes, in bytes."""
+        scores = sum(unnormalized.scores.nbytes for unnormalized in self.unnormalized)
+        return _OVERHEAD_BYTES + self.mask.nbytes + self.total.nbytes + scores
+
+
+class CachedAnswers:
+    """The answers of all cached plugins about each row, for one class of pods."""
+
+    __slots__ = ("_position", "is_plain", "is_usable", "mask", "node", "plugins", "states", "total")
+
+    def __init__(
+        self, node: NodeAnswers, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, dtype: type
+    ) -> None:
+        """Ask ``plugins``, which look at pods, and add their answers to those of ``node``. Raises PluginError."""
+        self.node = node
+        nodes = NodeTable(table, np.ones(len(table), np.bool_))
+        self.plugins = PluginAnswers(plugins, pod, nodes, with_scores=node.plugins.is_plain)
+        self.states: dict[str, Any] = {**node.plugins.states, **self.plugins.states}
+        """The states for the later hooks of cached plugins, the same for all pods of the class."""
+        self.is_plain = node.plugins.is_plain and self.plugins.is_plain
+        self.is_usable = self.is_plain
+        """Whether the class can be used; otherwise all plugins answer about each pod anew."""
+        self.mask: Mask = node.mask
+        self.total: NDArray[Any] = np.zeros(0, dtype)
+        if self.is_usable:
+            self._fill(node, pod, table, nodes)
+
+    def _fill(self, node: NodeAnswers, pod: Pod, table: Table, nodes: NodeTable) -> None:
+        """Ask about all rows, ``nodes``. Raises PluginError.
+
+        Nothing is changed before all plugins have answered: one that fails leaves the answers as they were.
+        """
+        position = table.changes.position  # Before asking, so that nothing is missed that changes meanwhile.
+        mask = node.mask & self.plugins.feasible(pod, table, nodes.feasible)
+        total = node.total.copy()
+        for _, scorer, state in self.plugins.scorers:
+            scores = check_scores(scorer.score, scorer.score(pod, nodes, state), mask)
+            if not is_normalized(scores):
+                # Perhaps only on rows that other plugins reject: asking in the profile's order will show it.
+                self.is_usable = False
+                return
+            total += scorer.weighted(scores)
+        self.node, self.mask, self._position = node, mask, position
+        self.total = np.where(mask, total, INFEASIBLE).astype(self.total.dtype)
+        self.states = {**node.plugins.states, **self.plugins.states}
+
+    def bring_up_to_date(self, node: NodeAnswers, pod: Pod, table: Table) -> bool:
+        """Ask again about the rows that changed since, and go by ``node`` from now on. Raises PluginError.
+
+        Return whether that was possible; if not, the answers have to be made anew.
+        """
+        is_same = node is self.node
+        if not self.is_usable:
+            return is_same
+        if not is_same and not (node.plugins.is_plain and node.version[1] is self.node.version[1]):
+            return False
+        rows = table.changes.since(self._position)
+        if rows is not None and not is_same:
+            # A change of one node may change answers about others, as the number of nodes that have an image does.
+            differ = (node.total != self.node.total) | (node.mask != self.node.mask)
+            rows = [*rows, *np.flatnonzero(differ).tolist()]
+        # All rows at once cost less than many one by one; ``rows`` is None when the log of changes starts over.
+        if rows is None or len(rows) > 8 + len(table) // 256:
+            self._fill(node, pod, table, NodeTable(table, np.ones(len(table), np.bool_)))
+            return True
+        position, nodes = table.changes.position, NodeTable(table, self.mask)
+        if rows:
+            mask = self.mask.copy()  # The old one was in play in earlier decisions: it is not written to.
+            for row in rows if len(rows) == 1 else set(rows):
+                total = self._rank_row(row, node, pod, nodes)
+                mask[row] = total != INFEASIBLE
+                self.total[row] = total
+            self.mask = mask
+        # Last: when a plugin fails above, the same rows are asked about again.
+        self._position = position
+        if not is_same:
+            self.node, self.states = node, {**node.plugins.states, **self.plugins.states}
+        return True
+
+    def _rank_row(self, row: int, node: NodeAnswers, pod: Pod, nodes: NodeTable) -> int:
+        """Return the row's sum of weighted scores by ``filter_row`` and ``score_row``, -1 if a plugin rejects it."""
+        if not node.mask.item(row):
+            return INFEASIBLE
+        states = self.plugins.states
+        for plugin in self.plugins.filters:
+            if plugin.filter_row and rejects_row(plugin.filter_row, pod, nodes, states.get(plugin.name), row):
+                return INFEASIBLE
+        total: int = node.total.item(row)
+        for plugin, scorer, state in self.plugins.scorers:
+            score = plugin.score_row(pod, nodes, state, row)
+            if not (type(score) is int or isinstance(score, int | np.integer)) or not 0 <= score <= MAX_SCORE:
+                raise plugin.score_row.error(f"it scored {score!r}; scores are whole numbers from 0 to {MAX_SCORE}")
+            total += score * scorer.weight
+        return total
+
 
 BUDGET_BYTES = 64 * 2**20
 """The memory that the entries of one profile may take."""

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from scheduler_runtime.api import Mask, Pod, Reject, Verdicts
-from scheduler_runtime.framework.hook import Hook
-from scheduler_runtime.framework.hook_answers import check_resolvable
+from scheduler_runtime.framework.hook import Hook, check_resolvable
 from scheduler_runtime.state.table import Table
 
 

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduler_runtime.api import Mask, NodeTable, Pod, Reject
+from scheduler_runtime.framework.decision_hooks import (
+    run_filter_plugins,
+    run_pre_filter_plugins,
+    run_pre_score_plugins,
+)
 from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
-from scheduler_runtime.framework.filtering import run_filter_plugins, run_pre_filter_plugins
 from scheduler_runtime.framework.framework import Framework
 from scheduler_runtime.framework.hook import Hook
 from scheduler_runtime.framework.node_chooser import NodeChooser
 from scheduler_runtime.framework.outcomes import AssumeCache
-from scheduler_runtime.framework.scoring import run_pre_score_plugins
 
 RejectedNodes = dict[str, Counter[str]]
 

@@ -21,8 +21,14 @@ from typing import Any
 import numpy as np
 
 from scheduler_runtime.api import SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict
-from scheduler_runtime.framework.answer_cache import AnswerCache
-from scheduler_runtime.framework.cached_answers import INFEASIBLE, CachedAnswers
+from scheduler_runtime.framework.answer_cache import INFEASIBLE, AnswerCache, CachedAnswers
+from scheduler_runtime.framework.decision_hooks import (
+    run_filter_plugins,
+    run_pre_filter_plugins,
+    run_pre_score_plugins,
+    run_score_plugins,
+    select_row,
+)
 from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
@@ -32,11 +38,9 @@ from scheduler_runtime.framework.extender_contract import (
     FilterQuestion,
     ScoreQuestion,
 )
-from scheduler_runtime.framework.filtering import run_filter_plugins, run_pre_filter_plugins
 from scheduler_runtime.framework.plugin_times import FILTER, PRE_FILTER, PRE_SCORE, SCORE
 from scheduler_runtime.framework.registration import DecisionHooks
 from scheduler_runtime.framework.sampling import Sampler
-from scheduler_runtime.framework.scoring import run_pre_score_plugins, run_score_plugins, select_row
 from scheduler_runtime.framework.what_if import RowFilter, WhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table

@@ -15,8 +15,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from scheduler_runtime.api import SKIP, Reject
-from scheduler_runtime.framework.hook import CallCount, Hook, HookTimer
-from scheduler_runtime.framework.hook_answers import exhausting
+from scheduler_runtime.framework.hook import CallCount, Hook, HookTimer, exhausting
 
 logger = logging.getLogger(__name__)
 
@@ -201,12 +200,3 @@ class SlowPluginWatch:
                     plugin,
                     times.average / times.weight * 1000,
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionClocks:
-    """Everything that measures the decisions of one profile."""
-
-    points: PointTimes
-    timer: HookTimer
-    slow_plugins: SlowPluginWatch

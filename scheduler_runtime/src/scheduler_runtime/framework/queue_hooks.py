@@ -11,8 +11,7 @@ from typing import Any
 from scheduler_runtime.api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry
 from scheduler_runtime.framework.extender_contract import EXTENDER
 from scheduler_runtime.framework.failure_log import FailureLog
-from scheduler_runtime.framework.hook import Hook, caught_exceptions
-from scheduler_runtime.framework.hook_answers import check_rejection
+from scheduler_runtime.framework.hook import Hook, caught_exceptions, check_rejection
 from scheduler_runtime.framework.outcomes import PluginError, QueueGate
 from scheduler_runtime.framework.plugin_times import PointTimes, rejection_status
 from scheduler_runtime.framework.registration import HookTable, RegisteredPlugin

@@ -10,13 +10,13 @@ from weakref import WeakSet
 from scheduler_runtime.api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.catalog import Version, find
 from scheduler_runtime.config import EffectiveProfile
-from scheduler_runtime.framework.cached_answers import CacheablePlugin
+from scheduler_runtime.framework.answer_cache import CacheablePlugin
 from scheduler_runtime.framework.context import FrameworkContext
+from scheduler_runtime.framework.decision_hooks import Scorer
 from scheduler_runtime.framework.hook import UNTIMED, CallCount, Hook, HookTimer, format_exception
 from scheduler_runtime.framework.outcomes import RegistrationError, plugin_exceptions
 from scheduler_runtime.framework.plugin_handle import PluginHandle
 from scheduler_runtime.framework.plugin_times import POINTS, Measures, SlowPluginWatch
-from scheduler_runtime.framework.scoring import Scorer
 from scheduler_runtime.framework.unsupported import reasons_after_filters
 from scheduler_runtime.framework.what_if import RowFilter, row_filter
 

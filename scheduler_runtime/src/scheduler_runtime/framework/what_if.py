@@ -21,10 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.api import Mask, NodeTable, Plugin, Pod, Reject, hooks_of
+from scheduler_runtime.framework.decision_hooks import run_filter_plugins
 from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
-from scheduler_runtime.framework.filtering import run_filter_plugins
-from scheduler_runtime.framework.hook import UNTIMED, Hook, HookTimer, caught_exceptions
-from scheduler_runtime.framework.hook_answers import collect_rejections, filter_row_from_filter
+from scheduler_runtime.framework.hook import (
+    UNTIMED,
+    Hook,
+    HookTimer,
+    caught_exceptions,
+    collect_rejections,
+    filter_row_from_filter,
+)
 from scheduler_runtime.framework.outcomes import PluginError
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table

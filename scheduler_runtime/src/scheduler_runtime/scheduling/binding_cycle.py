@@ -125,7 +125,7 @@ class BindingCycle:
         uid, began, result = placed.pod.metadata.uid, time.monotonic(), "Error"
         self._underway.begin_permit_wait(uid)
         try:
-            rejected = await framework.wait_on_permit(placed)
+            rejected = await framework.binding.wait_on_permit(placed)
             result = "Unschedulable" if rejected else "Success"
             return rejected
         finally:
@@ -145,7 +145,7 @@ class BindingCycle:
         others are woken also when the pod was deleted long ago: only now is everything free that it had.
         """
         pod = placed.pod
-        framework.run_unreserve_plugins(placed)
+        framework.binding.run_unreserve_plugins(placed)
         now = time.monotonic()
         self._cache.forget(pod)
         if rejected_by:

@@ -158,7 +158,7 @@ class PodsUnderway:
         binding = self._bindings.get(pod.metadata.uid)
         if binding is None:
             return False
-        if binding.framework.call_back(pod, plugin):
+        if binding.framework.binding.call_back(pod, plugin):
             return True
         work = self._pre_binds.get(pod.metadata.uid)
         if work is None or not binding.framework.version.at_least("1.36"):

@@ -16,8 +16,8 @@ import numpy as np
 
 from scheduler_runtime.api import SKIP, Mask, NodePlugin, NodeTable, Pod, Reject, Restrict
 from scheduler_runtime.framework import Framework
-from scheduler_runtime.framework.hook import Hook
-from scheduler_runtime.framework.hook_answers import (
+from scheduler_runtime.framework.hook import (
+    Hook,
     check_normalized_scores,
     check_rows,
     check_scores,

@@ -27,8 +27,7 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Action
 from scheduler_runtime.framework import PluginError, RegistrationError
-from scheduler_runtime.framework.hook import Hook
-from scheduler_runtime.framework.hook_answers import collect_rejections, exhausting
+from scheduler_runtime.framework.hook import Hook, collect_rejections, exhausting
 from tests.support.decisions import First, only, schedule
 
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait
 from scheduler_runtime.framework import PluginError, Unschedulable
-from scheduler_runtime.framework.reserve_permit import Reservations
+from scheduler_runtime.framework.binding_hooks import BindingHooks
 from tests.support.decisions import CALLS, only
 
 
@@ -75,7 +75,7 @@ def test_a_placement_on_which_the_scheduler_itself_fails_is_undone_too(monkeypat
 
     cluster = testing.Cluster(testing.node("a"))
     decides = testing.framework(only("Reserves"), Reserves)
-    monkeypatch.setattr(Reservations, "run_permit_plugins", fails)
+    monkeypatch.setattr(BindingHooks, "run_permit_plugins", fails)
     with pytest.raises(LookupError, match="a bug of ours"):
         decides.schedule(testing.pod("p"), cluster)
     assert CALLS == ["Reserves.reserve a", "Reserves.unreserve a"]

@@ -10,7 +10,6 @@ from scheduler_runtime.state.table.affinity_terms import (
 )
 from scheduler_runtime.state.table.columns import INT64, Ints, LabelColumn, Mask, wrap_int64
 from scheduler_runtime.state.table.images import Image
-from scheduler_runtime.state.table.node_table import NodeTable
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
@@ -22,7 +21,7 @@ from scheduler_runtime.state.table.pod_selectors import (
     read_requirements,
 )
 from scheduler_runtime.state.table.pod_totals import EVERY_ADDRESS, HostPort, host_ports
-from scheduler_runtime.state.table.table import Table, allocatable_of
+from scheduler_runtime.state.table.table import NodeTable, Table, allocatable_of
 
 __all__ = [
     "EVERY_ADDRESS",

@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler_runtime.api import SKIP, NodeTable, Pod, Reject
 from scheduler_runtime.framework import PluginError
-from scheduler_runtime.framework.hook_answers import collect_rejections
+from scheduler_runtime.framework.hook import collect_rejections
 from scheduler_runtime.framework.what_if import WhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.checks.case import Case, PluginUnderTest

@@ -1,14 +1,19 @@
-"""Filtering: the nodes that a pod can be on, the reasons against the others, and help for a pod that fits nowhere.
+"""The extension points of a decision: pre_filter, filter, post_filter, pre_score, score and normalize_score.
 
-The extension points pre_filter, filter and post_filter. One rule holds for the nodes in play: they are
-``nodes.feasible`` of the decision's NodeTable and nothing else, and a mask that stands there is never written to.
-Rejecting rows puts another mask in its place. So a plugin, a sample or a cache may hold on to a mask that it saw.
+Filtering finds the nodes that a pod can be on and the reasons against the others, and asks for help for a pod that fits
+nowhere; scoring finds the best of the feasible nodes. Upstream's RunFilterPlugins and the like (runtime/framework.go).
+
+One rule holds for the nodes in play: they are ``nodes.feasible`` of the decision's NodeTable and nothing else, and a
+mask that stands there is never written to. Rejecting rows puts another mask in its place. So a plugin, a sample or a
+cache may hold on to a mask that it saw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,16 +22,25 @@ from scheduler_runtime.api import (
     CLEAR,
     SKIP,
     Consult,
+    Ints,
     Mask,
     NodeTable,
     Nomination,
+    Pod,
     Reject,
     Restrict,
+    Scores,
     Verdicts,
 )
 from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
-from scheduler_runtime.framework.hook import Hook, caught_exceptions
-from scheduler_runtime.framework.hook_answers import check_rows, collect_rejections
+from scheduler_runtime.framework.hook import (
+    Hook,
+    caught_exceptions,
+    check_normalized_scores,
+    check_rows,
+    check_scores,
+    collect_rejections,
+)
 
 
 def run_pre_filter_plugins(
@@ -179,3 +193,69 @@ def _check_reasons(hook: Hook, answer: object) -> Sequence[str]:
         if not isinstance(text, str):
             raise hook.error(f"it gave {text!r} as a reason; expected text")
     return texts
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A plugin at the score point."""
+
+    score: Hook
+    normalize: Hook | None
+    weight: int
+
+    @property
+    def keeps_equal(self) -> bool:
+        """True if nodes of equal scores certainly have equal scores after normalizing."""
+        return self.normalize is None or getattr(self.normalize.run, "keeps_equal", False)
+
+    def normalized(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
+        """Return ``scores`` as they compare on the feasible nodes, from 0 to 100. Raises PluginError."""
+        scores = check_scores(self.score, scores, nodes.feasible)
+        if self.normalize is None:
+            return check_normalized_scores(self.score, scores, nodes.feasible)
+        result = check_scores(self.normalize, self.normalize(pod, nodes, scores, state), nodes.feasible)
+        return check_normalized_scores(self.normalize, result, nodes.feasible)
+
+    def weighted(self, scores: Ints) -> Ints:
+        """Return ``scores`` times the plugin's weight."""
+        return scores if self.weight == 1 else scores * self.weight
+
+
+def run_pre_score_plugins(
+    hooks: Iterable[Hook], decision: DecisionState, nodes: NodeTable
+) -> tuple[Mapping[str, Any], AbstractSet[str]]:
+    """Run every ``pre_score``; return the states for scoring, and the plugins whose score does not run.
+
+    Raises PluginError.
+    """
+    states: dict[str, Any] = {}
+    skipped: set[str] = set()
+    for hook in hooks:
+        answer = hook(decision.pod, nodes, decision.cycle)
+        if answer is SKIP:
+            skipped.add(hook.plugin)
+        else:
+            states[hook.plugin] = answer
+    return ({**decision.states, **states} if states else decision.states), skipped
+
+
+def run_score_plugins(
+    scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], skipped: AbstractSet[str]
+) -> Ints | None:
+    """Return the weighted sum of all plugins but the ``skipped``, None if none is left. Raises PluginError."""
+    total: Ints | None = None
+    for scorer in scorers:
+        hook = scorer.score
+        if hook.plugin in skipped:
+            continue
+        state = states.get(hook.plugin)
+        scores = scorer.weighted(scorer.normalized(pod, nodes, hook(pod, nodes, state), state))
+        total = scores if total is None else total + scores
+    return total
+
+
+def select_row(total: Ints, random: Random) -> int:
+    """Return a row of the highest number, any of them with equal chance: upstream's selectHost."""
+    # argmax and item cost less than max for arrays of this size.
+    ties = (total == total.item(total.argmax())).nonzero()[0]
+    return int(ties[0] if len(ties) == 1 else ties[random.randrange(len(ties))])
