@@ -30,16 +30,16 @@ logger = logging.getLogger(__name__)
 NO_ACTION = Action(0)
 
 
-class Framework(Protocol):
-    """A profile at work, as far as changes concern it."""
+class HoldsAnswers(Protocol):
+    """A framework, as far as changes concern it: it holds cached answers of plugins."""
 
     def invalidate_for(self, resource: str) -> None:
         """Forget answers of plugins that watch this resource."""
         ...
 
 
-class Underway(Protocol):
-    """The pods on their way to a node."""
+class PermitWaits(Protocol):
+    """The pods on their way to a node, some of which wait for a permit."""
 
     def __contains__(self, uid: object) -> bool: ...
 
@@ -48,7 +48,7 @@ class Underway(Protocol):
         ...
 
 
-class Reporter(Protocol):
+class WaitReports(Protocol):
     """The conditions that are written about waiting pods."""
 
     def withdraw(self, uid: str) -> None:
@@ -64,9 +64,9 @@ class ClusterUpdates:
         cache: Cache,
         queue: SchedulingQueue,
         nominations: Nominations,
-        frameworks: Mapping[str, Framework],
-        underway: Underway,
-        reporter: Reporter,
+        frameworks: Mapping[str, HoldsAnswers],
+        underway: PermitWaits,
+        reporter: WaitReports,
         revisions: WatchRevisions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -36,8 +36,8 @@ TRIES = 4
 """How often one request is sent while the API server has trouble."""
 
 
-class Underway(Protocol):
-    """The pods that are not bound yet, and the tasks beside the decisions."""
+class PreemptibleBindings(Protocol):
+    """The bindings under way, which can be called back, and the tasks beside the decisions."""
 
     def call_back(self, pod: Pod, plugin: str) -> bool:
         """Send a pod that is not bound yet back to the queue; return whether it was not too late."""
@@ -55,7 +55,7 @@ class Preemption:
         self,
         client: Client,
         check_fence: Callable[[], None],
-        underway: Underway,
+        underway: PreemptibleBindings,
         events: PodEvents,
         nominations: Nominations,
         metrics: Metrics,

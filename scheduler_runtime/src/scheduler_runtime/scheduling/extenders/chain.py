@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 Reflectors = Collection[Reflector[Any]]
 
 
-class Binds(Protocol):
+class BindingGuard(Protocol):
     """The part of ``BindingSender`` that guards bindings made by extenders."""
 
     def check_fence(self) -> None:
@@ -47,7 +47,7 @@ class Binds(Protocol):
 class ExtenderChain:
     """The extenders of one profile. Those that must not be ignored are asked first, as upstream asks them."""
 
-    def __init__(self, extenders: Iterable[Extender], raw_objects: RawObjects, binds: Binds) -> None:
+    def __init__(self, extenders: Iterable[Extender], raw_objects: RawObjects, binds: BindingGuard) -> None:
         self._extenders = sorted(extenders, key=lambda extender: extender.is_ignorable)
         self._raw_objects = raw_objects
         self._binds = binds
@@ -185,7 +185,7 @@ class ExtenderFactory:
     For a document without extenders nothing is watched, and nothing is connected to.
     """
 
-    def __init__(self, client: Client, binds: Binds) -> None:
+    def __init__(self, client: Client, binds: BindingGuard) -> None:
         self._raw_objects = RawObjects(client)
         self._binds = binds
         self._chains: list[ExtenderChain] = []

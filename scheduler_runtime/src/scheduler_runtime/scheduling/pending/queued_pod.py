@@ -61,8 +61,8 @@ class QueuedPod:
     """Whether a plugin asked to make it active while it was in flight."""
 
 
-class QueueHooks(Protocol):
-    """The hooks of a profile's plugins around the queue."""
+class QueuePlugins(Protocol):
+    """The plugins of a profile, as far as the queue calls them."""
 
     @property
     def sort_key(self) -> Callable[[QueueEntry], SortKey]:
@@ -83,8 +83,8 @@ class QueueHooks(Protocol):
         ...
 
 
-class Profile(Protocol):
+class QueuedProfile(Protocol):
     """The part of a profile's framework that the queue needs."""
 
     @property
-    def queue(self) -> QueueHooks: ...
+    def queue(self) -> QueuePlugins: ...

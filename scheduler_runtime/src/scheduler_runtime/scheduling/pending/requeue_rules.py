@@ -19,13 +19,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.scheduling.pending.places import Parked
-from scheduler_runtime.scheduling.pending.queued_pod import Profile, QueuedPod
+from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuedProfile
 
 
 class RequeueRules:
     """Compares events with what the plugins of all profiles registered and hint."""
 
-    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+    def __init__(self, profiles: Mapping[str, QueuedProfile]) -> None:
         self._profiles = profiles
         self._interested: dict[tuple[str, Action], list[tuple[str, str]]] = {}
 

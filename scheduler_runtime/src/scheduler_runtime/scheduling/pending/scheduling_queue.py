@@ -36,7 +36,7 @@ from typing import Protocol
 from scheduler_runtime.api import Event, Pod, QueueEntry
 from scheduler_runtime.framework import FailureLog, PluginError
 from scheduler_runtime.scheduling.pending.places import BackingOff, Heap, InFlight, Parked
-from scheduler_runtime.scheduling.pending.queued_pod import Profile, QueuedPod, QueuePlace
+from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuedProfile, QueuePlace
 from scheduler_runtime.scheduling.pending.requeue_rules import RequeueRules
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class SchedulingQueue:
 
     def __init__(
         self,
-        profiles: Mapping[str, Profile],
+        profiles: Mapping[str, QueuedProfile],
         *,
         backing_off: BackingOff | None = None,
         longest_parked: float = FLUSH_SECONDS,
