@@ -17,6 +17,7 @@ from scheduler_runtime.framework import PluginServices
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
+from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
@@ -89,8 +90,9 @@ class Scene:
         self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0.05), reporter=self.reporter)
         slots = slots or BindingSlots()
         self.underway = PodsUnderway(slots, services.progress)
+        failed = FailedAttempts(self.queue, self.reporter, self.metrics)
         self.binding = BindingCycle(
-            frameworks, self.cache, self.queue, slots, self.underway, self.reporter, self.metrics
+            frameworks, self.cache, self.queue, slots, self.underway, failed, self.reporter, self.metrics
         )
         self.preemption = Preemption(
             client,
@@ -102,7 +104,15 @@ class Scene:
             Version.parse(version),
         )
         self.loop = SchedulingLoop(
-            self.queue, frameworks, self.cache, slots, self.binding, self.preemption, self.reporter, self.metrics
+            self.queue,
+            frameworks,
+            self.cache,
+            slots,
+            self.binding,
+            self.preemption,
+            failed,
+            self.reporter,
+            self.metrics,
         )
 
     def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:

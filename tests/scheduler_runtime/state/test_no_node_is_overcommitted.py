@@ -33,6 +33,7 @@ from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.binding_sender import BindingSender
 from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
+from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
@@ -109,12 +110,13 @@ class Scheduler:
         slots = BindingSlots()
         self.underway = PodsUnderway(slots, Progress())
         self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0, 0))
-        binding = BindingCycle(frameworks, self.cache, self.queue, slots, self.underway, reporter, metrics)
+        failed = FailedAttempts(self.queue, reporter, metrics, clock)
+        binding = BindingCycle(frameworks, self.cache, self.queue, slots, self.underway, failed, reporter, metrics)
         preemption = Preemption(
             server, binds.check_fence, self.underway, events, services.nominations, metrics, TARGET.version
         )
         self.loop = SchedulingLoop(
-            self.queue, frameworks, self.cache, slots, binding, preemption, reporter, metrics, clock
+            self.queue, frameworks, self.cache, slots, binding, preemption, failed, reporter, metrics, clock
         )
         updates = ClusterUpdates(
             self.cache,

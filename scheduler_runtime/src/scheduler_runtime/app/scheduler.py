@@ -48,6 +48,7 @@ from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.binding_sender import BindingSender
 from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
+from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.io_batching import IoBatching
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
@@ -271,8 +272,9 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     frameworks.replace(plan, frameworks.build(plan, services))
 
     # The way of a pod.
-    binding = BindingCycle(frameworks, cache, queue, slots, underway, reporter, metrics)
-    loop = SchedulingLoop(queue, frameworks, cache, slots, binding, preemption, reporter, metrics)
+    failed = FailedAttempts(queue, reporter, metrics)
+    binding = BindingCycle(frameworks, cache, queue, slots, underway, failed, reporter, metrics)
+    loop = SchedulingLoop(queue, frameworks, cache, slots, binding, preemption, failed, reporter, metrics)
 
     # New documents: every part that depends on the document is in this list. They are prepared from the first to the
     # last, so that frameworks are built when all that they read is there, and committed from the last to the first, so

@@ -15,13 +15,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from scheduler_runtime.api import Action, Event, Pod
 from scheduler_runtime.framework import DECISION, EXTENDER, BindError, FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.kube.client import NoResponseError
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.scheduling.binding_sender import AlreadyBoundError, FencedError, PodGoneError
+from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
@@ -36,13 +38,14 @@ CANCELLED = "a plugin cancelled the task in which its pod was on the way to its 
 class BindingCycle:
     """Brings placed pods to their nodes, many at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts that are wired together in one place
         self,
         frameworks: Mapping[str, Framework],
         cache: Cache,
         queue: SchedulingQueue,
         slots: BindingSlots,
         underway: PodsUnderway,
+        failed: FailedAttempts,
         reporter: PodReporter,
         metrics: Metrics,
     ) -> None:
@@ -51,6 +54,7 @@ class BindingCycle:
         self._queue = queue
         self._slots = slots
         self._underway = underway
+        self._failed = failed
         self._reporter = reporter
         self._metrics = metrics
         self.failures = FailureLog(logger)
@@ -76,8 +80,8 @@ class BindingCycle:
             if placed.waits:
                 rejected = await self._wait_on_permit(placed, framework)
                 if rejected:
-                    self._give_room_back(placed, framework, rejected_by=rejected.plugins)
-                    self._report_rejection(rejected, attempt)
+                    wait_again = partial(self._failed.unschedulable, rejected, attempt.began)
+                    self._give_room_back(placed, framework, wait_again)
                     return
 
             # From here on no event can change the outcome, so none is recorded for the pod any more.
@@ -86,9 +90,9 @@ class BindingCycle:
             if plan:
                 rejected = await self._underway.run_until_called_back(uid, hooks.run_pre_bind_plugins(placed, plan))
                 if rejected:
-                    # Not parked but retried: an event that came since mark_binding would be waited for in vain.
-                    self._give_room_back(placed, framework, error=rejected.message)
-                    self._report_rejection(rejected, attempt)
+                    # Not parked: an event that came since mark_binding would be waited for in vain.
+                    wait_again = partial(self._failed.unschedulable, rejected, attempt.began, is_parked=False)
+                    self._give_room_back(placed, framework, wait_again)
                     return
 
             # A condition "unschedulable" of an earlier attempt must not arrive after the binding.
@@ -96,21 +100,18 @@ class BindingCycle:
             async with self._slots.sending:
                 await hooks.run_bind_plugins(placed)
         except BindError as error:
-            self._give_room_back(placed, framework, error=error.message)
-            self._report_failure(pod, error, attempt)
+            self._give_room_back(placed, framework, partial(self._end_in_error, pod, error, attempt))
         except asyncio.CancelledError:
             if self._underway.is_abandoned(uid):
                 self._give_room_back(placed, framework)
                 raise
             # A plugin cancelled the task that it runs in: its pod alone pays for that.
-            self._give_room_back(placed, framework, error=CANCELLED)
-            self._report_failure(pod, BindError("", CANCELLED), attempt)
+            cancelled = BindError("", CANCELLED)
+            self._give_room_back(placed, framework, partial(self._end_in_error, pod, cancelled, attempt))
         except Exception as error:  # a bug of ours on one pod's way must not end the way of the others
             logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
             message = f"internal error: {error}"
-            self._give_room_back(placed, framework, error=message)
-            self._observe_end("error", pod, attempt)
-            self._reporter.failed(pod, message, self._queue.newest(pod))
+            self._give_room_back(placed, framework, partial(self._failed.error, pod, message, attempt.began))
         else:
             # The pod is on its node: whatever fails from here on must not give its room to others.
             try:
@@ -133,12 +134,9 @@ class BindingCycle:
             self._underway.end_permit_wait(uid)
 
     def _give_room_back(
-        self, placed: Placed, framework: Framework, *, rejected_by: Collection[str] = (), error: str | None = None
+        self, placed: Placed, framework: Framework, wait_again: Callable[[], None] = lambda: None
     ) -> None:
-        """Take back the placement: the pod waits again, and others whom its room may help are woken.
-
-        The pod is parked if plugins rejected it, and retried after an ``error``, which may be empty; with neither it
-        does not wait again.
+        """Take back the placement: ``wait_again`` lets the pod wait, and others whom its room may help are woken.
 
         The order matters. The plugins go first, so that what they had reserved is free before anybody is woken. The
         pod waits again before the others are woken, and is itself not woken by the room that it gives back. The
@@ -146,32 +144,22 @@ class BindingCycle:
         """
         pod = placed.pod
         framework.binding.run_unreserve_plugins(placed)
-        now = time.monotonic()
         self._cache.forget(pod)
-        if rejected_by:
-            self._queue.park(pod.metadata.uid, rejected_by, now)
-        elif error is not None:  # it may be empty: an extender may fail without a word
-            self._queue.retry(pod.metadata.uid, now, error)
+        wait_again()
         on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
-        self._queue.on_event(Event("Pod", Action.DELETE, on_its_node, None), now, by=pod.metadata.uid)
+        event = Event("Pod", Action.DELETE, on_its_node, None)
+        self._queue.on_event(event, time.monotonic(), by=pod.metadata.uid)
 
-    def _report_rejection(self, rejected: Unschedulable, attempt: Attempt) -> None:
-        self._observe_end("unschedulable", rejected.pod, attempt)
-        self._reporter.unschedulable(rejected, self._queue.newest(rejected.pod))
-
-    def _report_failure(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
-        self._observe_end("error", pod, attempt)
-        cause = error.__cause__
+    def _end_in_error(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
+        """Let the pod of a binding that failed wait again, and report why if there is somebody who has to know."""
+        cause, is_reported = error.__cause__, True
         if isinstance(cause, FencedError | PodGoneError | AlreadyBoundError | NoResponseError):
-            # Nobody has to be told: that we do not lead, or that the API server is away, is logged once for all
-            # pods; a pod that is gone has no reader; and who bound the pod elsewhere reports how it is.
+            # That we do not lead, or that the API server is away, is logged once for all pods; a pod that is gone has
+            # no reader; and who bound the pod elsewhere reports how it is.
+            is_reported = False
             logger.log(DECISION, "not bound", extra={"pod": pod.key, "because": str(error)})
-            return
-        if cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:
+        elif cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:
             logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         else:
             self.failures.log("not bound", error, pod=pod.key, plugin=error.plugin)
-        self._reporter.failed(pod, error.message, self._queue.newest(pod))
-
-    def _observe_end(self, result: str, pod: Pod, attempt: Attempt) -> None:
-        self._metrics.observe_attempt(result, pod.spec.scheduler_name, time.monotonic() - attempt.began)
+        self._failed.error(pod, error.message, attempt.began, is_reported=is_reported)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from scheduler_runtime.framework import ExtenderAnswers, FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
+from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots
@@ -42,6 +43,7 @@ class SchedulingLoop:
         slots: BindingSlots,
         binding: BindingCycle,
         preemption: Preemption,
+        failed: FailedAttempts,
         reporter: PodReporter,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
@@ -53,6 +55,7 @@ class SchedulingLoop:
         self._slots = slots
         self._binding = binding
         self._preemption = preemption
+        self._failed = failed
         self._reporter = reporter
         self._metrics = metrics
         self._clock = clock
@@ -81,16 +84,19 @@ class SchedulingLoop:
             outcome = await self.decide(entry)
         except (ExtenderError, RawObjectError) as error:
             logger.warning("the extenders did not answer", extra={"pod": entry.pod.key, "because": str(error)})
-            self._retry(entry, str(error), began)
+            self._metrics.decision_seconds.observe(self._clock() - began)
+            self._failed.error(entry.pod, str(error), began)
             return
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
             self.failures.log("deciding failed", error, pod=entry.pod.key)
-            self._retry(entry, str(error), began)
+            self._metrics.decision_seconds.observe(self._clock() - began)
+            self._failed.error(entry.pod, str(error), began)
             return
 
+        if outcome is not None:
+            self._metrics.decision_seconds.observe(self._clock() - began)
         match outcome:
             case Placed():
-                self._metrics.decision_seconds.observe(self._clock() - began)
                 # From here on a task of its own: permit, pre_bind, bind, post_bind.
                 attempt = Attempt(
                     began=began,
@@ -100,11 +106,9 @@ class SchedulingLoop:
                 )
                 self._binding.start(outcome, attempt)
             case Unschedulable():
-                self._observe_end("unschedulable", entry, began)
                 if outcome.nomination and outcome.nomination.work:
                     await self._preemption.make_room(outcome)
-                self.queue.park(entry.uid, outcome.plugins, self._clock(), outcome.pending_plugins)
-                self._reporter.unschedulable(outcome, self.queue.newest(outcome.pod))
+                self._failed.unschedulable(outcome, began)
             case None if entry.uid in self.queue:
                 self._drop_deleting_pod(entry)
             case None:
@@ -147,22 +151,10 @@ class SchedulingLoop:
                 framework, answers = self._frameworks[entry.profile], NO_ANSWERS
         return framework.schedule(entry.pod, self._cache)
 
-    def _retry(self, entry: QueuedPod, message: str, began: float) -> None:
-        """Let a pod whose decision failed back off and come again. ``Framework.schedule`` has assumed it nowhere."""
-        self._observe_end("error", entry, began)
-        self.queue.retry(entry.uid, self._clock(), message)
-        self._reporter.failed(entry.pod, message, self.queue.newest(entry.pod))
-
     def _drop_deleting_pod(self, entry: QueuedPod) -> None:
         """Take a pod that is being deleted out of the queue, as upstream's skipPodSchedule."""
         self.queue.remove(entry.uid)
         self._reporter.skipped(entry.pod)
-
-    def _observe_end(self, result: str, entry: QueuedPod, began: float) -> None:
-        """Measure an attempt that ended without a node."""
-        seconds = self._clock() - began
-        self._metrics.decision_seconds.observe(seconds)
-        self._metrics.observe_attempt(result, entry.profile, seconds)
 
     async def _next_pod(self) -> QueuedPod:
         """Return the next pod; let everything else run now and then, and while there is no pod to take."""
