@@ -367,7 +367,7 @@ class AnswerCache:
         if self._every_version_matters:
             # A plugin from elsewhere may read any field of the pods on a node, such as their phase: from now on the
             # table also logs changes of fields that it does not count.
-            table.tracks_uncounted_fields = True
+            table.track_uncounted_fields()
         cached = CachedAnswers(node, self._of_pods, pod, table, self._dtype)
         if cached.is_plain:
             self._by_pod[key] = cached

@@ -178,8 +178,7 @@ class Table(TableReader):
 
     def __init__(self) -> None:
         super().__init__(NodeColumns())
-        self.tracks_uncounted_fields = False
-        """Set once a reader of ``changes`` looks at fields of pods that are not counted, such as phases."""
+        self._tracks_uncounted_fields = False
         self._pods_of_unknown_nodes: dict[str, dict[str, Pod]] = {}
         self._nodes_by_resource = ReferenceCounts()
         """The resources that nodes offer."""
@@ -252,11 +251,15 @@ class Table(TableReader):
         # Kubelets write statuses all the time. If each of them counted as a change, no verdict would stay cached.
         if same_for_scheduling(pods[pod.metadata.uid], pod):
             pods[pod.metadata.uid] = pod
-            if self.tracks_uncounted_fields and row is not None:
+            if self._tracks_uncounted_fields and row is not None:
                 self.changes.add(row)
         else:
             self.remove_pod(pod, node_name)
             self.add_pod(pod, node_name)
+
+    def track_uncounted_fields(self) -> None:
+        """Log in ``changes`` also the pods in which only fields changed that are not counted, such as their phase."""
+        self._tracks_uncounted_fields = True
 
     def hypothetical_node(self, row: int) -> HypotheticalNode:
         """Change the pods on a node for a while, as far as filters see it. To be restored before anything else."""
