@@ -10,7 +10,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import ALLOW, PARALLEL, SERIAL, SKIP, Answer, Plugin, Pod, QueueEntry, Reject, Wait, Watch
 from scheduler_runtime.framework import BindError, Framework, Placed, PluginServices, QueueGate, RegistrationError
-from scheduler_runtime.framework.waiting_pods import go_duration
+from scheduler_runtime.framework.permit_waits import go_duration
 
 CALLS: list[str] = []
 

@@ -27,8 +27,8 @@ from scheduler_runtime.framework.outcomes import (
     RegistrationError,
     Unschedulable,
 )
+from scheduler_runtime.framework.progress import Progress
 from scheduler_runtime.framework.queue_hooks import PodWithoutNode
-from scheduler_runtime.framework.waiting_pods import Progress
 
 __all__ = [
     "DECISION",

@@ -34,9 +34,9 @@ from scheduler_runtime.framework.outcomes import (
     Unschedulable,
     rejected_by,
 )
+from scheduler_runtime.framework.permit_waits import MAX_WAIT_SECONDS, PermitWait
 from scheduler_runtime.framework.plugin_times import PointTimes, rejection_status
 from scheduler_runtime.framework.registration import HookTable
-from scheduler_runtime.framework.waiting_pods import MAX_WAIT_SECONDS, PermitWait
 from scheduler_runtime.plugins import IN_TREE
 
 logger = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class BindingHooks:
         try:
             rejection = await wait.wait()
         finally:
-            # A framework that took over meanwhile has the same dict (take_over_waiting_pods).
+            # A framework that took over meanwhile has the same dict (take_over_permit_waits).
             del waiting[uid]
             progress.permits.pop(uid, None)
         if wait.preempted_by:
@@ -142,12 +142,12 @@ class BindingHooks:
         wait.reject(plugin, "preempted")
         return True
 
-    def take_over_waiting_pods(self, before: FrameworkContext) -> None:
+    def take_over_permit_waits(self, before: FrameworkContext) -> None:
         """Let the pods that wait for a permit of the framework ``before`` wait for the plugins of this one.
 
         A pod that waits for a plugin which has no permit hook here is not held by it any longer.
         """
-        self._context.share_waiting_pods(before)
+        self._context.share_permit_waits(before)
         permitting = frozenset(hook.plugin for hook in self._permit)
         for wait in tuple(self._context.waiting.values()):
             for plugin in wait.held_by - permitting:

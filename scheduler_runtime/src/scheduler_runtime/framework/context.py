@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from scheduler_runtime.api import Binds, Pod, Preemptions, Watch
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders
+from scheduler_runtime.framework.permit_waits import PermitWait
 from scheduler_runtime.framework.plugin_times import Measures, Unmeasured
+from scheduler_runtime.framework.progress import Progress
 from scheduler_runtime.framework.sampling import SearchPosition
-from scheduler_runtime.framework.waiting_pods import PermitWait, Progress
 from scheduler_runtime.framework.what_if import WhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
@@ -120,7 +121,7 @@ class FrameworkContext:
         """Have cached answers forgotten before the next decision."""
         self.invalidations += 1
 
-    def share_waiting_pods(self, before: FrameworkContext) -> None:
+    def share_permit_waits(self, before: FrameworkContext) -> None:
         """Take over the pods that wait for a permit of ``before``.
 
         It is the same dict from now on: the tasks in which they wait go by the framework that placed them.

@@ -32,7 +32,8 @@ from scheduler_runtime.api import (
     Scores,
     Verdicts,
 )
-from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
+from scheduler_runtime.framework.decision_state import DecisionState
+from scheduler_runtime.framework.diagnosis import Diagnosis
 from scheduler_runtime.framework.hook import (
     Hook,
     caught_exceptions,

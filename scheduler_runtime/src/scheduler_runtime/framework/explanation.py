@@ -17,7 +17,8 @@ from scheduler_runtime.framework.decision_hooks import (
     run_pre_filter_plugins,
     run_pre_score_plugins,
 )
-from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
+from scheduler_runtime.framework.decision_state import DecisionState
+from scheduler_runtime.framework.diagnosis import Diagnosis
 from scheduler_runtime.framework.framework import Framework
 from scheduler_runtime.framework.hook import Hook
 from scheduler_runtime.framework.node_chooser import NodeChooser

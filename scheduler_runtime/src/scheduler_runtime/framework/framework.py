@@ -1,13 +1,13 @@
-"""One profile at work: its plugins around the queue, in a decision, and around a binding.
+"""One profile at work: the decision about a pod, made by the plugins of the profile.
 
-Upstream's frameworkImpl (runtime/framework.go), whose methods have the same names here. This page is the decision, from
-a pod and the nodes to the node on which the pod is assumed, or to the reasons against all nodes:
+From a pod and the nodes to the node on which the pod is assumed, or to the reasons against all nodes:
 
     schedule ─► choose ─┬─► from the cache ────┬─► a row ─► assume ─► reserve ─► permit ─► Placed
                         └─► from the plugins ──┴─► no row ─► post_filter ────────────────► Unschedulable
 
 A decision is synchronous and does no I/O: between reading the table and assuming the pod nothing can change, and the
-next decision sees what this one took. Upstream's schedulingCycle in schedule_one.go. The hooks before and after it:
+next decision sees what this one took. Upstream's schedulingCycle in schedule_one.go. A Framework, upstream's
+frameworkImpl (runtime/framework.go), also has the hooks before and after the decision:
 
     queue    pre_enqueue, sort_key, events and hints (``queue_hooks``)
     binding  reserve, permit, pre_bind, bind, post_bind, unreserve (``binding_hooks``)
@@ -134,7 +134,7 @@ class Framework:
 
         A pod that waits for a plugin which has no permit hook here is not held by it any longer.
         """
-        self.binding.take_over_waiting_pods(before.context)
+        self.binding.take_over_permit_waits(before.context)
 
     def invalidate_for(self, resource: str) -> None:
         """Forget the cached answers if a plugin among them watches ``resource``, of which an object changed."""

@@ -29,7 +29,8 @@ from scheduler_runtime.framework.decision_hooks import (
     run_score_plugins,
     select_row,
 )
-from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
+from scheduler_runtime.framework.decision_state import DecisionState
+from scheduler_runtime.framework.diagnosis import Diagnosis
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
     MAX_ROUNDS,

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from scheduler_runtime.api import Mask, NodeTable, Plugin, Pod, Reject, hooks_of
 from scheduler_runtime.framework.decision_hooks import run_filter_plugins
-from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
+from scheduler_runtime.framework.decision_state import DecisionState
+from scheduler_runtime.framework.diagnosis import Diagnosis
 from scheduler_runtime.framework.hook import (
     UNTIMED,
     Hook,

@@ -6,8 +6,8 @@
 
 Each pod has a task of its own (see ``pods_underway``), and every way out of it either leaves the pod bound or gives
 its room back. Four things are called bind, from the outside to the inside: this cycle; ``framework.binding_hooks``,
-which calls the hooks of the plugins; ``plugins.binding``, whose DefaultBinder is the plugin that usually binds; and
-``binding_sender``, which sends the request.
+which calls the hooks of the plugins; DefaultBinder in ``plugins.queueing_and_binding``, the plugin that usually binds;
+and ``binding_sender``, which sends the request.
 """
 
 from __future__ import annotations

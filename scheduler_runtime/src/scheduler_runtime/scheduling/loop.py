@@ -1,6 +1,6 @@
 """The scheduling loop: take a pod, decide, then start its binding or park it. Everything else happens around it.
 
-watches ──► cluster events ──► cache ──► table ──► framework ──► binding cycle ──► API server
+watches ──► cluster updates ─► cache ──► table ──► framework ──► binding cycle ──► API server
                   │              ▲                     │               │
                   └──► queue ◄───┼─────────────────────┴───────────────┘
 """

@@ -32,7 +32,8 @@ class Parser(argparse.ArgumentParser):
 def parse_flags(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line. Ends the process with exit code 2 and a sentence at a mistake."""
     flags = create_parser()
-    args, unknown = flags.parse_known_args([_normalize(argument) for argument in arguments])
+    switches = _switches(flags)
+    args, unknown = flags.parse_known_args([_normalize(argument, switches) for argument in arguments])
     if unknown:
         flags.error(_explain_unknown(unknown[0], flags, arguments))
     for name in REFUSED:
@@ -229,20 +230,21 @@ def _file(flags: Any, name: str, what: str, unless: str, metavar: str = "FILE", 
     _add(flags, name, what, unless=unless, default=default, metavar=metavar)
 
 
-def _normalize(argument: str) -> str:
+def _normalize(argument: str, switches: frozenset[str]) -> str:
     """Turn ``--leader_elect`` into ``--leader-elect=true``: as Go reads flags."""
     if not argument.startswith("--"):
         return argument
     name, equals, value = argument[2:].partition("=")
     name = name.replace("_", "-")
-    if not equals and _is_switch(name):
+    if not equals and name in switches:
         return f"--{name}=true"
     return f"--{name}{equals}{value}"
 
 
-def _is_switch(name: str) -> bool:
-    """Return True if the flag of that name may have no value."""
-    return name in SWITCHES or name == "leader-elect"
+def _switches(flags: Parser) -> frozenset[str]:
+    """Return the names of the flags that may stand without a value."""
+    own = (action.option_strings for action in flags._actions if action.type is values.boolean)
+    return frozenset((*SWITCHES, *(option.lstrip("-") for options in own for option in options)))
 
 
 def _value(args: argparse.Namespace, name: str) -> Any:
@@ -255,7 +257,7 @@ def _explain_unknown(argument: str, flags: Parser, arguments: Sequence[str]) -> 
         for before, following in pairwise(arguments):
             name = before.removeprefix("--").replace("_", "-")
             is_value = following == argument and argument.lower() in (*values.TRUE, *values.FALSE)
-            if is_value and _is_switch(name):  # its value, after a space: only ``=`` may come before it
+            if is_value and name in _switches(flags):  # its value, after a space: only ``=`` may come before it
                 return f"{argument!r} is not a flag; did you mean --{name}={argument}?"
         if argument.endswith((".yaml", ".yml", ".json")):
             return f"{argument!r} is not a flag; did you mean --config {argument}?"

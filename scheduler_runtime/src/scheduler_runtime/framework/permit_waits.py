@@ -1,4 +1,4 @@
-"""Pods that wait on their way to a node: for a plugin's permit, or for a hook that is awaited."""
+"""Waits for permits: pods that have a node, and that plugins hold before they are bound."""
 
 from __future__ import annotations
 
@@ -84,23 +84,3 @@ def go_duration(seconds: float) -> str:
     hours, minutes = divmod(int(minutes), 60)
     text = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
     return f"{text}{round(rest, 3):g}s"
-
-
-class Progress:
-    """The plugins that each pod on its way to a node waits for at the moment, of all profiles. For people."""
-
-    def __init__(self) -> None:
-        self.permits: dict[str, PermitWait] = {}
-        """By the uid of the pod."""
-        self.hooks: dict[tuple[str, str], str] = {}
-        """The names of awaited hooks, by pod uid and plugin: several may prepare a binding beside each other."""
-
-    def describe(self, now: float) -> dict[str, list[str]]:
-        """Return in words what each pod waits for, by its uid. Another thread may ask."""
-        descriptions: dict[str, list[str]] = {}
-        for uid, wait in list(self.permits.items()):
-            for plugin, seconds in wait.remaining(now).items():
-                descriptions.setdefault(uid, []).append(f"permit of plugin {plugin}, for {seconds:.0f} s at most")
-        for (uid, plugin), hook in list(self.hooks.items()):
-            descriptions.setdefault(uid, []).append(f"{hook} of plugin {plugin}")
-        return descriptions
