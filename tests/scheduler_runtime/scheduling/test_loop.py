@@ -157,7 +157,7 @@ class Holds(Plugin):
 
 async def wait_for_permit(scene: Scene) -> WaitingPod:
     """The pod that a permit holds, once its task waits."""
-    await scene.until(lambda: scene.underway._permit_waits)
+    await scene.until(lambda: scene.underway.waiting_for_permit)
     (waiting,) = HANDLES[-1].waiting_pods()
     return waiting
 
@@ -342,7 +342,7 @@ async def test_pods_that_wait_for_a_permit_take_no_slot() -> None:
     async with running(Holds, slots=BindingSlots(backlog=2)) as scene:
         for name in ("a", "b", "c", "d"):
             scene.add(name)
-        await scene.until(lambda: len(scene.underway._permit_waits) == 4)
+        await scene.until(lambda: len(scene.underway.waiting_for_permit) == 4)
 
 
 async def test_decisions_wait_while_too_many_bindings_are_under_way() -> None:

@@ -47,7 +47,7 @@ async def test_waiting_for_a_permit_is_measured_by_how_it_ended(
 ) -> None:
     async with running(Holds) as scene:
         scene.add("a")
-        await scene.until(lambda: scene.underway._permit_waits)
+        await scene.until(lambda: scene.underway.waiting_for_permit)
         (waiting,) = scene.frameworks["test"].context.waiting.values()
         decide(waiting)
         await counted(scene, f'scheduler_permit_wait_duration_seconds_count{{result="{result}"}} 1')

@@ -51,7 +51,7 @@ class PreparesStubbornly(Prepares):
 
 async def wait_for_permit(scene: Scene) -> Pod:
     pod = scene.add("a")
-    await scene.until(lambda: scene.underway._permit_waits)
+    await scene.until(lambda: scene.underway.waiting_for_permit)
     return pod
 
 
@@ -61,10 +61,10 @@ async def prepared(scene: Scene) -> Pod:
     return pod
 
 
-async def test_a_pod_that_is_called_back_at_permit_backs_off_and_gives_its_room_back() -> None:
+async def test_a_pod_that_is_preempted_at_permit_backs_off_and_gives_its_room_back() -> None:
     async with running(Holds) as scene:
         pod = await wait_for_permit(scene)
-        assert scene.underway.call_back(pod, "Needs")
+        assert scene.underway.preempt(pod, "Needs")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "waiting on permit for pod: preempted")]
@@ -73,17 +73,17 @@ async def test_a_pod_that_is_called_back_at_permit_backs_off_and_gives_its_room_
 async def test_before_1_36_a_pod_at_permit_is_rejected() -> None:
     async with running(Holds, version="v1.35.4") as scene:
         pod = await wait_for_permit(scene)
-        assert scene.underway.call_back(pod, "DefaultPreemption")
+        assert scene.underway.preempt(pod, "DefaultPreemption")
         await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert await scene.conditions() == [("Unschedulable", "0/1 nodes are available: 1 preempted.")]
 
 
-async def test_a_pod_that_was_just_let_go_is_not_called_back() -> None:
+async def test_a_pod_that_was_just_let_go_is_not_preempted() -> None:
     async with running(Holds) as scene:
         pod = await wait_for_permit(scene)
         holds: Any = scene.frameworks["test"].plugin("Holds")
         holds.let_go()
-        assert not scene.underway.call_back(pod, "Needs")
+        assert not scene.underway.preempt(pod, "Needs")
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
 
 
@@ -91,17 +91,16 @@ async def test_a_pod_that_was_just_let_go_is_not_called_back() -> None:
 async def test_a_pod_that_is_prepared_stops_and_backs_off(prepares: type[Plugin]) -> None:
     async with running(prepares) as scene:
         pod = await prepared(scene)
-        assert scene.underway.call_back(pod, "Needs")
+        assert scene.underway.preempt(pod, "Needs")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "preempted by Needs")]
-        assert not scene.underway._called_back
 
 
-async def test_before_1_36_a_pod_that_is_prepared_is_not_called_back() -> None:
+async def test_before_1_36_a_pod_that_is_prepared_is_not_preempted() -> None:
     async with running(Prepares, version="v1.35.4") as scene:
         pod = await prepared(scene)
-        assert not scene.underway.call_back(pod, "Needs")
+        assert not scene.underway.preempt(pod, "Needs")
         NEVER[-1].set()
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
 
@@ -111,7 +110,7 @@ async def test_it_is_too_late_for_a_pod_that_is_being_bound_and_for_one_of_someb
         scene.binds.hold["a"] = asyncio.Event()
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BINDING)
-        assert not scene.underway.call_back(pod, "Needs")
+        assert not scene.underway.preempt(pod, "Needs")
         scene.binds.hold["a"].set()
 
 

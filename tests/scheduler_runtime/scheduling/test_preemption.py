@@ -47,7 +47,7 @@ class Sent:
         self.outbox = Outbox()
         self.nominations = Nominations()
         self.metrics = Metrics()
-        self.can_be_called_back: set[str] = set()
+        self.can_be_preempted: set[str] = set()
         self.leads = True
         self.preemptions = Preemption(
             client,
@@ -59,8 +59,8 @@ class Sent:
             version=Version.parse(version),
         )
 
-    def call_back(self, pod: Pod, plugin: str) -> bool:
-        return pod.name in self.can_be_called_back
+    def preempt(self, pod: Pod, plugin: str) -> bool:
+        return pod.name in self.can_be_preempted
 
     def start_making_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
         raise AssertionError("only what a plugin asks for is tested here")
@@ -69,7 +69,7 @@ class Sent:
         if not self.leads:
             raise FencedError("not any more")
 
-    async def preempt(self, victim: Pod = VICTIM) -> None:
+    async def preempt_victim(self, victim: Pod = VICTIM) -> None:
         await self.preemptions.preempt(victim, PREEMPTOR, "a", "DefaultPreemption")
 
     async def events(self) -> list[Any]:
@@ -92,7 +92,7 @@ async def sent(*answers: Any, version: str = "v1.36.4") -> AsyncIterator[Sent]:
 
 async def test_a_victim_gets_a_condition_and_is_deleted_by_its_uid() -> None:
     async with sent() as world:
-        await world.preempt()
+        await world.preempt_victim()
     patch, delete = world.script.received
     (condition,) = patch.body["status"]["conditions"]
     assert (patch.method, patch.path, patch.body["metadata"]) == ("PATCH", f"{POD}/status", {"uid": "v"})
@@ -109,7 +109,7 @@ async def test_a_victim_gets_a_condition_and_is_deleted_by_its_uid() -> None:
 
 async def test_an_event_says_for_whom() -> None:
     async with sent() as world:
-        await world.preempt()
+        await world.preempt_victim()
         (event,) = await world.events()
     fields = (event["type"], event["reason"], event["action"], event["note"], event["reportingController"])
     assert fields == ("Normal", "Preempted", "Preempting", "Preempted by pod p on node a", "test")
@@ -119,7 +119,7 @@ async def test_an_event_says_for_whom() -> None:
 async def test_the_log_says_who_was_preempted_where_and_for_whom(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(DECISION)
     async with sent() as world:
-        await world.preempt()
+        await world.preempt_victim()
     (line,) = [vars(record) for record in caplog.records if record.msg == "preempted"]
     assert (line["pod"], line["node"], line["for"]) == ("default/v", "a", "default/p")
 
@@ -127,7 +127,7 @@ async def test_the_log_says_who_was_preempted_where_and_for_whom(caplog: pytest.
 async def test_the_same_condition_is_not_sent_again() -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": MESSAGE}
     async with sent() as world:
-        await world.preempt(pod("v", LOW, node="a", status={"conditions": [condition]}))
+        await world.preempt_victim(pod("v", LOW, node="a", status={"conditions": [condition]}))
     assert world.sent_requests == [("DELETE", POD)]
 
 
@@ -138,10 +138,10 @@ async def test_the_same_condition_is_not_sent_again() -> None:
         ("v1.35.4", "Preempted by pod p on node a"),
     ],
 )
-async def test_a_victim_that_is_not_bound_yet_is_only_called_back(version: str, note: str) -> None:
+async def test_a_victim_that_is_not_bound_yet_is_preempted_without_a_request(version: str, note: str) -> None:
     async with sent(version=version) as world:
-        world.can_be_called_back = {"v"}
-        await world.preempt()
+        world.can_be_preempted = {"v"}
+        await world.preempt_victim()
         assert world.sent_requests == []
         assert [event["note"] for event in await world.events()] == [note]
 
@@ -149,21 +149,21 @@ async def test_a_victim_that_is_not_bound_yet_is_only_called_back(version: str, 
 @pytest.mark.parametrize("status", [404, 409])
 async def test_a_victim_that_was_deleted_or_replaced_is_no_error_and_no_event(status: int) -> None:
     async with sent(refuses(status), refuses(status)) as world:
-        await world.preempt()
+        await world.preempt_victim()
         assert await world.events() == []
     assert world.sent_requests == [("PATCH", f"{POD}/status"), ("DELETE", POD)]
 
 
 async def test_trouble_of_the_api_server_is_waited_for() -> None:
     async with sent(refuses(500), says({}), resets, refuses(429), says({})) as world:
-        await world.preempt()
+        await world.preempt_victim()
     assert [method for method, _ in world.sent_requests] == ["PATCH", "PATCH", "DELETE", "DELETE", "DELETE"]
 
 
 async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
     async with sent(says({}), refuses(403, "Forbidden", "may not delete")) as world:
         with pytest.raises(ApiError, match="may not delete"):
-            await world.preempt()
+            await world.preempt_victim()
         assert await world.events() == []
     assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"]
 
@@ -171,14 +171,14 @@ async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
 async def test_trouble_without_end_is_an_error() -> None:
     async with sent(*[resets] * preemption.TRIES * 2) as world:
         with pytest.raises(NoResponseError):
-            await world.preempt()
+            await world.preempt_victim()
 
 
 async def test_nobody_is_preempted_by_who_does_not_lead() -> None:
     async with sent() as world:
         world.leads = False
         with pytest.raises(FencedError):
-            await world.preempt()
+            await world.preempt_victim()
     assert world.sent_requests == []
 
 

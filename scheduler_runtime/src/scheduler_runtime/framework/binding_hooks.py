@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from time import perf_counter
 from types import MappingProxyType
 
@@ -111,7 +112,7 @@ class BindingHooks:
     # Waiting for permits.
 
     async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
-        """Wait until every plugin allows the pod; return why one did not. Raises BindError if it is called back."""
+        """Wait until every plugin allows the pod; return why one did not. Raises BindError if the pod is preempted."""
         uid = placed.pod.metadata.uid
         waiting, progress = self._context.waiting, self._context.services.progress
         wait = waiting.get(uid)
@@ -128,7 +129,7 @@ class BindingHooks:
             raise BindError(wait.preempted_by, "waiting on permit for pod: preempted")
         return None if rejection is None else rejected_by(*rejection, placed.pod)
 
-    def call_back(self, pod: Pod, plugin: str) -> bool:
+    def preempt_waiting_pod(self, pod: Pod, plugin: str) -> bool:
         """Take back the placement of ``pod`` if it waits for a permit, because ``plugin`` needs its room.
 
         Return whether it did.
@@ -175,32 +176,23 @@ class BindingHooks:
         return plan
 
     async def run_pre_bind_plugins(self, placed: Placed, plan: PreBindPlan) -> Unschedulable | None:
-        """Prepare the binding; neighbours that agreed to it run beside each other.
+        """Prepare the binding; neighbours that agreed to it run in parallel.
 
         Return why a plugin rejected the pod. Raises BindError.
         """
         began, status = perf_counter(), "Error"
         rejected: Unschedulable | None = None
         try:
-            beside: list[Hook] = []
-            for hook in self._pre_bind:
-                if hook.plugin not in plan:
-                    continue
-                if plan[hook.plugin] is PARALLEL:
-                    beside.append(hook)
-                    continue
-                rejected = await self._run_beside(beside, placed) or await self._run_beside([hook], placed)
+            for group in _parallel_groups(self._pre_bind, plan):
+                rejected = await self._run_in_parallel(group, placed)
                 if rejected:
                     break
-                beside = []
-            if rejected is None:
-                rejected = await self._run_beside(beside, placed)
             status = rejection_status(resolvable=True) if rejected else "Success"
             return rejected
         finally:
             self._times["PreBind", status].observe(perf_counter() - began)
 
-    async def _run_beside(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
+    async def _run_in_parallel(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
         """Run ``pre_bind`` of some plugins at the same time, all of them to the end. Raises BindError."""
         # To the end, also when one fails: ``unreserve`` must not run while another still prepares.
         outcomes = await asyncio.gather(*(self._run_pre_bind(hook, placed) for hook in hooks), return_exceptions=True)
@@ -219,7 +211,7 @@ class BindingHooks:
             return rejected_by(hook.plugin, check_rejection(hook, reject).reason, placed.pod)
         except caught_exceptions() as error:
             if is_our_cancellation(error):
-                raise  # The pod was called back, or the scheduler ends: no failure of the plugin.
+                raise  # The pod was preempted, or the scheduler ends: no failure of the plugin.
             why = f'running PreBind plugin "{hook.plugin}": {_words_of(error, hook)}'
             raise BindError(hook.plugin, why, hook.instance) from error
         finally:
@@ -278,6 +270,16 @@ class BindingHooks:
             began = perf_counter()
             notify_plugins(self._unreserve, placed, self._failures)
             self._times["Unreserve", "Success"].observe(perf_counter() - began)
+
+
+def _parallel_groups(hooks: Iterable[Hook], plan: PreBindPlan) -> Iterator[list[Hook]]:
+    """Yield the hooks of ``plan`` in their order: neighbours that may run in parallel together, any other alone."""
+    planned = (hook for hook in hooks if hook.plugin in plan)
+    for is_parallel, neighbours in groupby(planned, lambda hook: plan[hook.plugin] is PARALLEL):
+        if is_parallel:
+            yield list(neighbours)
+        else:
+            yield from ([hook] for hook in neighbours)
 
 
 def notify_plugins(hooks: Iterable[Hook], placed: Placed, failures: FailureLog) -> None:

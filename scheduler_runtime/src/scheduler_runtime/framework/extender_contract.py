@@ -77,16 +77,16 @@ class Extenders(Protocol):
     """The extenders that have a say about the pods of one profile."""
 
     @property
-    def weigh_nodes(self) -> bool:
-        """True if one of them filters or scores nodes, whichever pods it looks after."""
+    def filter_or_score(self) -> bool:
+        """True if one of them filters or scores nodes, whichever pods it is interested in."""
         ...
 
-    def concern(self, pod: Pod) -> bool:
-        """Return whether one of them has a say in where ``pod`` goes."""
+    def are_interested_in(self, pod: Pod) -> bool:
+        """Return whether one of them is asked about nodes or victims for ``pod``."""
         ...
 
-    def weigh_victims(self, pod: Pod) -> bool:
-        """Return whether one of them has a say in the victims of ``pod``."""
+    def choose_victims(self, pod: Pod) -> bool:
+        """Return whether one of them chooses among the victims of ``pod``."""
         ...
 
     async def answer(self, question: Question, pod: Pod, answers: ExtenderAnswers, table: Table) -> ExtenderAnswers:

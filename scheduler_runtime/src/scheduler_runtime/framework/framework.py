@@ -100,17 +100,17 @@ class Framework:
         """The hooks after the choice of a node."""
 
         decision_hooks = hooks.decision_hooks(self._timer)
-        looking = hooks.looking_at_pods()
+        pod_plugins = hooks.looking_at_pods()
         self.answer_cache = AnswerCache(
             hooks.cacheable_plugins(),
-            looking,
+            pod_plugins,
             sum(scorer.weight for scorer in decision_hooks.score),
             self.context,
-            every_version_matters=any(name in looking and name not in IN_TREE for name in hooks.cached),
+            every_version_matters=any(name in pod_plugins and name not in IN_TREE for name in hooks.cached),
         )
         self._watched_by_cached = hooks.watched_by_cached()
         percentage = profile.percentage_of_nodes_to_score or 0
-        weighs = bool(decision_hooks.score) or (extenders is not None and extenders.weigh_nodes)
+        are_scored = bool(decision_hooks.score) or (extenders is not None and extenders.filter_or_score)
         self.chooser = NodeChooser(
             decision_hooks,
             hooks.row_filters(self._timer),
@@ -118,7 +118,9 @@ class Framework:
             hooks.cached,
             services.nominations,
             random,
-            Sampler(percentage, services.search_position, weighs=weighs) if 0 < percentage < 100 else None,
+            Sampler(percentage, services.search_position, first_will_do=not are_scored)
+            if 0 < percentage < 100
+            else None,
         )
         self._post_filters = hooks.post_filters(version)
         filters = [plugin.name for plugin in profile.points.get("filter", ())]
@@ -194,7 +196,7 @@ class Framework:
             else:
                 choice = self.chooser.choose_with_extenders(decision, answers)
         finally:
-            self._timer.is_on = False  # Not for post_filter, which may judge thousands of nodes one by one.
+            self._timer.stop()  # Not for post_filter, which may judge thousands of nodes one by one.
         if isinstance(choice, FilterQuestion | ScoreQuestion):
             return choice
         outcome: Placed | Unschedulable | VictimQuestion

@@ -91,6 +91,10 @@ class HookTimer:
         self._decisions += is_new
         self.is_on = self._decisions % SAMPLED_EVERY == 0
 
+    def stop(self) -> None:
+        """Measure no hook until the next ``start``."""
+        self.is_on = False
+
 
 UNTIMED = HookTimer(lambda hook: hook.run)
 """The timer of hooks that are never measured: nobody starts it."""

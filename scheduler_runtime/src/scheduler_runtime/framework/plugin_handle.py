@@ -105,7 +105,7 @@ class PluginHandle:
     def consults(self, pod: Pod) -> bool:
         """Return whether extenders have a say in the victims of ``pod``. Only in ``post_filter``."""
         context = self._context
-        return context.answers is not None and context.extenders is not None and context.extenders.weigh_victims(pod)
+        return context.answers is not None and context.extenders is not None and context.extenders.choose_victims(pod)
 
     @property
     def consulted(self) -> Consulted | None:

@@ -81,14 +81,14 @@ class SearchPosition:
 class Sampler:
     """Leaves as many feasible nodes in play as one profile asks for."""
 
-    def __init__(self, percentage: int, position: SearchPosition, *, weighs: bool = True) -> None:
+    def __init__(self, percentage: int, position: SearchPosition, *, first_will_do: bool = False) -> None:
         """``percentage`` is above 0 and below 100.
 
-        ``weighs`` is false where neither a plugin nor an extender scores nodes: then the first that fits will do.
+        ``first_will_do`` where neither a plugin nor an extender scores nodes: then any that fits is as good.
         """
         self._percentage = percentage
         self._position = position
-        self._weighs = weighs
+        self._first_will_do = first_will_do
 
     def sample(self, feasible: Mask, table: Table, candidates: Mask | None = None) -> Mask:
         """Return those of the ``feasible`` rows that a search among the ``candidates``, or all rows, comes to.
@@ -116,7 +116,7 @@ class Sampler:
 
     def enough(self, count: int) -> int:
         """Return how many feasible nodes are enough among ``count``: upstream's numFeasibleNodesToFind."""
-        if not self._weighs:
+        if self._first_will_do:
             return 1
         if count < MIN_FEASIBLE_NODES:
             return count

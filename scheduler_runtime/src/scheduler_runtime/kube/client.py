@@ -58,6 +58,11 @@ class ApiError(Exception):
         self.reason = reason
         self.retry_after = retry_after
 
+    @property
+    def is_final(self) -> bool:
+        """True if the request itself is refused, and would be again; from 429 on it may be sent later."""
+        return self.status < 429
+
 
 class NoResponseError(Exception):
     """A request has no response. If ``sent`` is True it may have been carried out all the same.
@@ -248,8 +253,8 @@ class Client:
                 raise self._unreachable_error(error) from error
             cause = _cause(error)
             raise NoResponseError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
-        seconds = perf_counter() - guard.sent_at if guard.sent_at is not None else 0.0
-        self._observer.count(response.status, method, (throttled, seconds, len(request.body), len(response.body)))
+        latency = perf_counter() - guard.sent_at if guard.sent_at is not None else 0.0
+        self._observer.count(response.status, method, (throttled, latency, len(request.body), len(response.body)))
         if self._refusing.sentence:
             self._refusing.recovered()
         if response.status >= 400:

@@ -88,7 +88,7 @@ class BindingCycle:
             self._queue.mark_binding(uid)
 
             if plan:
-                rejected = await self._underway.run_until_called_back(uid, hooks.run_pre_bind_plugins(placed, plan))
+                rejected = await self._underway.run_unless_preempted(uid, hooks.run_pre_bind_plugins(placed, plan))
                 if rejected:
                     # Not parked: an event that came since mark_binding would be waited for in vain.
                     wait_again = partial(self._failed.unschedulable, rejected, attempt.began, is_parked=False)
@@ -96,7 +96,7 @@ class BindingCycle:
                     return
 
             # A condition "unschedulable" of an earlier attempt must not arrive after the binding.
-            await self._reporter.conditions.stop_writing(uid)
+            await self._reporter.conditions.withdraw_and_wait(uid)
             async with self._slots.sending:
                 await hooks.run_bind_plugins(placed)
         except BindError as error:
@@ -148,7 +148,7 @@ class BindingCycle:
         wait_again()
         on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
         event = Event("Pod", Action.DELETE, on_its_node, None)
-        self._queue.on_event(event, time.monotonic(), by=pod.metadata.uid)
+        self._queue.on_event(event, time.monotonic(), caused_by=pod.metadata.uid)
 
     def _end_in_error(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
         """Let the pod of a binding that failed wait again, and report why if there is somebody who has to know."""

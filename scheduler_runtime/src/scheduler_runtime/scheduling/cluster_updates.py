@@ -242,7 +242,7 @@ class ClusterUpdates:
         if action:
             had_event = before is None or bool(_waiting_pod_actions(before, new))
             event = PodWithoutNode("Pod", action, before, new)
-            self._queue.on_event(event, self._clock(), by=new.metadata.uid if had_event else "")
+            self._queue.on_event(event, self._clock(), caused_by=new.metadata.uid if had_event else "")
 
 
 # What changed: upstream's pkg/scheduler/framework/events.go

@@ -132,7 +132,7 @@ class SchedulingLoop:
         cluster as they are by then, so that no change is missed.
         """
         framework, answers = self._frameworks[entry.profile], NO_ANSWERS
-        while (extenders := framework.extenders) is not None and extenders.concern(entry.pod):
+        while (extenders := framework.extenders) is not None and extenders.are_interested_in(entry.pod):
             match framework.schedule(entry.pod, self._cache, answers):
                 case Placed() | Unschedulable() as outcome:
                     return outcome
@@ -165,7 +165,7 @@ class SchedulingLoop:
             await asyncio.sleep(0)
             self._paused_at = self._clock()
         while (entry := self.queue.take(self._clock())) is None:
-            self.queue.ready.clear()
+            self.queue.ready.clear()  # no await since ``take``: a pod that came in between would be missed
             wake_at = self.queue.wake_at()
             try:
                 async with asyncio.timeout(None if wake_at is None else max(wake_at - self._clock(), MIN_WAIT_SECONDS)):

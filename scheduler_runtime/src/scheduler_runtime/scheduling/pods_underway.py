@@ -1,6 +1,6 @@
 """Pods on their way to a node, from the decision to the end of their binding, and how many of them there may be.
 
-                   call back, stop waiting      call back
+                     preempt, stop waiting       preempt
                             │                       │
     decided ──► start ──► permit ──────────────► pre_bind ──► bind ──► bound
                             │                       │          │
@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from scheduler_runtime.framework import BindError, Framework, Progress
 from scheduler_runtime.scheduling.io_batching import CROWD
@@ -64,10 +65,20 @@ class BindingSlots:
             self.crowded.clear()
 
 
-class _Binding(NamedTuple):
+@dataclass(slots=True)
+class _Binding:
+    """The way of one pod to its node."""
+
     task: asyncio.Task[None]
     framework: Framework
     """The framework that placed the pod. The profile may have another one meanwhile."""
+    waits_for_permit: bool = False
+    preparation: asyncio.Future[Any] | None = None
+    """Its pre_bind, while that runs."""
+    preempted_by: str = ""
+    """The plugin that preempted the pod while it was prepared."""
+    is_abandoned: bool = False
+    """Whether we end its way ourselves: its cancellation is no failure of a plugin."""
 
 
 class PodsUnderway:
@@ -82,12 +93,6 @@ class PodsUnderway:
         self._slots = slots
         self._progress = progress
         self._bindings: dict[str, _Binding] = {}
-        self._permit_waits: set[str] = set()
-        self._pre_binds: dict[str, asyncio.Future[Any]] = {}
-        self._called_back: dict[str, str] = {}
-        """The plugins that called a pod back while it was prepared, by the pod's uid."""
-        self._abandoned: set[str] = set()
-        """The pods whose way we end ourselves: their cancellation is no failure of a plugin."""
         self._making_room: set[asyncio.Task[None]] = set()
         self.unfinished: tuple[str, ...] = ()
         """The names of the tasks that ``finish`` cancelled, with what they waited for."""
@@ -114,58 +119,61 @@ class PodsUnderway:
         # The pod may have been decided about anew before this callback ran: then the entry is that of a newer task.
         if binding is not None and binding.task is task:
             del self._bindings[uid]
-            self._abandoned.discard(uid)
         self._slots.give_back()
 
     # Where a pod can be stopped
 
+    @property
+    def waiting_for_permit(self) -> list[str]:
+        """The uids of the pods that wait for a permit."""
+        return [uid for uid, binding in self._bindings.items() if binding.waits_for_permit]
+
     def begin_permit_wait(self, uid: str) -> None:
         """Note that the pod waits for a permit: until ``end_permit_wait`` it takes no slot and can be stopped."""
-        self._permit_waits.add(uid)
+        self._bindings[uid].waits_for_permit = True
         self._slots.give_back()
 
     def end_permit_wait(self, uid: str) -> None:
         """Note that the pod waits no longer, however that ended."""
-        self._permit_waits.discard(uid)
+        self._bindings[uid].waits_for_permit = False
         self._slots.take()
 
-    async def run_until_called_back(self, uid: str, preparation: Coroutine[Any, Any, T]) -> T:
-        """Return what ``preparation``, the pre_bind of this pod, returns. Raises BindError when it is called back.
+    async def run_unless_preempted(self, uid: str, preparation: Coroutine[Any, Any, T]) -> T:
+        """Return what ``preparation``, the pre_bind of this pod, returns. Raises BindError when the pod is preempted.
 
         The preparation is a task of its own, so that only it is cancelled and the pod's own task can give its room
-        back. A plugin that ignores the cancellation changes nothing: the pod is called back all the same.
+        back. A plugin that ignores the cancellation changes nothing: the pod is preempted all the same.
         """
-        work = self._pre_binds[uid] = asyncio.ensure_future(preparation)
+        binding = self._bindings[uid]
+        binding.preparation = work = asyncio.ensure_future(preparation)
         result: T | None = None
         try:
             result = await work
         except asyncio.CancelledError:
-            if uid not in self._called_back:
+            if not binding.preempted_by:
                 raise
         finally:
-            del self._pre_binds[uid]
-            plugin = self._called_back.pop(uid, "")
-        if plugin:
-            raise BindError(plugin, f"preempted by {plugin}")
-        return result  # type: ignore[return-value]  # only a pod that was called back has no result
+            binding.preparation = None
+        if binding.preempted_by:
+            raise BindError(binding.preempted_by, f"preempted by {binding.preempted_by}")
+        return result  # type: ignore[return-value]  # only a pod that was preempted has no result
 
-    def call_back(self, pod: Pod, plugin: str) -> bool:
+    def preempt(self, pod: Pod, plugin: str) -> bool:
         """Send a pod that is not bound yet back to the queue, because ``plugin`` needs its room.
 
         Return whether it was not too late. Nothing has to be sent to the API server then. Before 1.36 only pods that
-        wait for a permit can be called back (KEP-5501 and upstream's framework/preemption).
+        wait for a permit can be preempted so (KEP-5501 and upstream's framework/preemption).
         """
         binding = self._bindings.get(pod.metadata.uid)
         if binding is None:
             return False
-        if binding.framework.binding.call_back(pod, plugin):
+        if binding.framework.binding.preempt_waiting_pod(pod, plugin):
             return True
-        work = self._pre_binds.get(pod.metadata.uid)
-        if work is None or not binding.framework.version.at_least("1.36"):
+        if binding.preparation is None or not binding.framework.version.at_least("1.36"):
             return False
-        # Noted first: the cancellation alone does not tell a pod that is called back from one that is abandoned.
-        self._called_back[pod.metadata.uid] = plugin
-        work.cancel()
+        # Noted first: the cancellation alone does not tell a pod that is preempted from one that is abandoned.
+        binding.preempted_by = plugin
+        binding.preparation.cancel()
         return True
 
     def stop_waiting(self, pod: Pod) -> None:
@@ -173,17 +181,15 @@ class PodsUnderway:
 
         A pod whose binding has begun is left alone: the API server decides how that ends.
         """
-        if pod.metadata.uid in self._permit_waits:
-            self._abandon(pod.metadata.uid)
+        binding = self._bindings.get(pod.metadata.uid)
+        if binding is not None and binding.waits_for_permit:
+            binding.is_abandoned = True
+            binding.task.cancel()
 
     def is_abandoned(self, uid: str) -> bool:
         """Return whether the pod's task was cancelled by ``stop_waiting`` or ``finish``, and not by a plugin."""
-        return uid in self._abandoned
-
-    def _abandon(self, uid: str) -> None:
-        if binding := self._bindings.get(uid):
-            self._abandoned.add(uid)
-            binding.task.cancel()
+        binding = self._bindings.get(uid)
+        return binding is not None and binding.is_abandoned
 
     # What makes room for others, and the end of the process
 
@@ -199,8 +205,10 @@ class PodsUnderway:
         Return whether nothing was left. The request of a binding that is cancelled may have been sent, and is
         carried out then: whoever leads next must not decide before that is certain.
         """
-        for uid in tuple(self._permit_waits):
-            self._abandon(uid)  # a permit may be minutes away, and nothing is lost: the pod is not bound yet
+        for binding in self._bindings.values():
+            if binding.waits_for_permit:  # a permit may be minutes away, and nothing is lost: the pod is not bound yet
+                binding.is_abandoned = True
+                binding.task.cancel()
         under_way = {*(binding.task for binding in self._bindings.values()), *self._making_room}
         if not under_way:
             return True
@@ -213,7 +221,8 @@ class PodsUnderway:
             steps = progress.get(uids.get(task, ""))
             unfinished.append(f"{task.get_name()} ({', '.join(steps)})" if steps else task.get_name())
         self.unfinished = tuple(unfinished)
-        self._abandoned.update(self._bindings)
+        for binding in self._bindings.values():
+            binding.is_abandoned = True
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)

@@ -37,9 +37,9 @@ TRIES = 4
 
 
 class PreemptibleBindings(Protocol):
-    """The bindings under way, which can be called back, and the tasks beside the decisions."""
+    """The bindings under way, which can be preempted, and the tasks beside the decisions."""
 
-    def call_back(self, pod: Pod, plugin: str) -> bool:
+    def preempt(self, pod: Pod, plugin: str) -> bool:
         """Send a pod that is not bound yet back to the queue; return whether it was not too late."""
         ...
 
@@ -114,7 +114,7 @@ class Preemption:
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
         """Take ``victim`` off ``node``; one that is gone is no error. Raises ApiError, NoResponseError, FencedError."""
         note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
-        if self._underway.call_back(victim, plugin):
+        if self._underway.preempt(victim, plugin):
             note += " (in kube-scheduler memory)." if self._notes_memory else ""
         else:
             with contextlib.suppress(PodGoneError):  # the deletion finds out whether the pod is gone
@@ -167,7 +167,7 @@ class Preemption:
                 if isinstance(error, ApiError) and error.status in (404, 409):
                     # The body has no resourceVersion, so a conflict can only be another uid.
                     raise PodGoneError(str(error)) from error
-                if not tries_left or (isinstance(error, ApiError) and error.status < 429):
+                if not tries_left or (isinstance(error, ApiError) and error.is_final):
                     self._trouble.failing("pods cannot be preempted", str(error))
                     raise
                 await asyncio.sleep(backoff.next_delay(retry_after(error)))

@@ -66,7 +66,7 @@ def backing_off(process: Scheduler) -> set[str]:
 
 def node_minutes_later(there: World, process: Scheduler, name: str) -> str:
     """End every backoff, though nothing has been parked for so long that it would be tried again for that."""
-    process.queue._let_time_pass(time.monotonic() + 2 * MINUTE)
+    process.queue._flush_ended_waits(time.monotonic() + 2 * MINUTE)
     return there.node_of(name)
 
 

@@ -145,7 +145,7 @@ def stays(name: str) -> Step:
 
 def flushes() -> Step:
     async def step(stage: Stage) -> None:
-        stage.process.queue._let_time_pass(time.monotonic() + LATE_SECONDS)
+        stage.process.queue._flush_ended_waits(time.monotonic() + LATE_SECONDS)
 
     return step
 

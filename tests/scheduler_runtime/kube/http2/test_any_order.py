@@ -148,5 +148,5 @@ def check(scenario: Story, ended: list[object], how: str) -> None:
     for request in scenario.peer.received.values():
         assert not request.is_complete or request.body in scenario.bodies
     if how == "answered":
-        assert scenario.peer.connection.is_open
+        assert scenario.peer.connection.accepts_requests
         assert scenario.peer.connection.slots._free == scenario.peer.connection.slots._count

@@ -184,7 +184,7 @@ async def test_a_server_that_does_not_begin_with_its_settings_gets_no_request() 
     peer.connection.connection_made(peer)
     peer.tell(frames.frame(frames.PING, 0, 0, bytes(8)))
     assert peer.connection.ready.done()
-    assert not peer.connection.is_open
+    assert not peer.connection.accepts_requests
     assert goaway_code(peer) == frames.PROTOCOL_ERROR
     assert peer.is_closed
 

@@ -28,7 +28,7 @@ async def test_what_the_server_has_not_looked_at_when_it_closes_is_refused_and_t
         fields = peer.judge.encoder.encode([(":status", "200")])
         peer.tell(goaway)
         assert kinds(await outcomes(tasks[2:])) == {StreamRefusedError}
-        assert not peer.connection.is_open
+        assert not peer.connection.accepts_requests
         for stream in (3, 1):
             assert not peer.is_closed
             peer.tell(frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, fields))
@@ -69,7 +69,7 @@ async def test_a_request_that_the_server_ends_is_lost_unless_it_was_refused(code
         }
         assert isinstance(await outcome(tasks[0]), surely_not_done.get(code, ConnectionLostError))
         assert tasks[1].result() == Response(200, b"")
-        assert peer.connection.is_open
+        assert peer.connection.accepts_requests
 
 
 async def test_a_server_that_ends_an_answered_request_has_answered_it() -> None:
@@ -104,7 +104,7 @@ async def test_a_request_that_nobody_waits_for_any_more_is_called_off_and_the_ot
         peer.answer(3)
         await peer.settle()
         assert tasks[1].result() == Response(200, b"")
-        assert peer.connection.is_open
+        assert peer.connection.accepts_requests
 
 
 class Clock:

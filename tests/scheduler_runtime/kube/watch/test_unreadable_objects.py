@@ -25,7 +25,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def warning_about(name: str) -> str:
     return (
-        f"/api/v1/nodes: {name} cannot be read; what was read of it before, if anything, holds: "
+        f"/api/v1/nodes: {name} cannot be read; the last version that could be read stays in use, if there was one: "
         "Expected `array`, got `null` - at `$.spec.taints`"
     )
 

@@ -359,5 +359,5 @@ def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: Sched
     assert take_all(pending, 0) == ["p", "q"]
     for uid in ("p", "q"):
         pending.park(uid, ["Fit"], 0)
-    pending.on_event(NODE_ADDED, 20, by="p")
+    pending.on_event(NODE_ADDED, 20, caused_by="p")
     assert (place(pending, "p"), place(pending, "q")) == (QueuePlace.PARKED, QueuePlace.ACTIVE)

@@ -80,7 +80,7 @@ class Http2Connection(BufferedProtocol):
     def __init__(self, max_streams: int) -> None:
         """At most ``max_streams`` requests are under way at a time, or fewer if the server's settings say so."""
         super().__init__()
-        self.is_open = False
+        self.accepts_requests = False
         """True if new requests are sent. Those under way may go on when it is False."""
         self.is_http2 = False
         """True if the server agreed to HTTP/2 in the TLS handshake."""
@@ -119,7 +119,7 @@ class Http2Connection(BufferedProtocol):
         elif not self.ready.done():
             state = "waiting for SETTINGS"
         else:
-            state = "open" if self.is_open else "retired"
+            state = "open" if self.accepts_requests else "retired"
         return f"<{type(self).__name__}: {state}, {len(self._streams)} streams>"
 
     @property
@@ -130,7 +130,7 @@ class Http2Connection(BufferedProtocol):
     def can_take_requests(self, idle_seconds: float) -> bool:
         """True if the connection takes requests, and was not idle for so long that a proxy may have forgotten it."""
         is_used = bool(self._streams or self._unsent)
-        return self.is_open and (is_used or self._loop.time() - self._last_received_at < idle_seconds)
+        return self.accepts_requests and (is_used or self._loop.time() - self._last_received_at < idle_seconds)
 
     async def request(self, header_block: bytes, body: bytes, guard: SendGuard) -> Response:
         """Send a request for which a slot was taken, and return its response.
@@ -150,7 +150,7 @@ class Http2Connection(BufferedProtocol):
                 self.slots.release()  # Never written, so it is no stream, and ``_close_stream`` will not do it.
             elif stream.stream_id in self._streams:  # the caller was cancelled
                 self._write(frames.rst_stream(stream.stream_id, frames.CANCEL))
-                self._close_stream(stream.stream_id)
+                self._close_stream(stream)
                 self.retire_if_silent_since(started_at)
 
     def retire_if_silent_since(self, started_at: float) -> None:
@@ -162,14 +162,14 @@ class Http2Connection(BufferedProtocol):
 
     def retire(self) -> None:
         """Take no more requests; close when those under way have their responses."""
-        self.is_open = False
+        self.accepts_requests = False
         self.slots.close()
         if not self._streams:
             self.close()
 
     def close(self, reason: str = "the connection was closed") -> None:
         """Close the connection at once. Requests under way raise ConnectionLostError."""
-        self.is_open = False
+        self.accepts_requests = False
         self.close_reason = self.close_reason or reason
         self.slots.close()
         if not self.ready.done():
@@ -180,8 +180,8 @@ class Http2Connection(BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
-        for stream_id, stream in list(self._streams.items()):
-            self._fail_stream(stream_id, stream, ConnectionLostError(reason))
+        for stream in list(self._streams.values()):
+            self._fail_stream(stream, ConnectionLostError(reason))
 
     # Sending.
 
@@ -210,7 +210,7 @@ class Http2Connection(BufferedProtocol):
         if stream.response.done():  # its caller was cancelled
             return
         try:
-            if not self.is_open:
+            if not self.accepts_requests:
                 raise StreamRefusedError("the connection takes no more requests")
             # Only now, right before the bytes are written: the turn may have taken long, and a leader that lost its
             # lease meanwhile must not send any more.
@@ -253,18 +253,17 @@ class Http2Connection(BufferedProtocol):
         if self._streams:
             self._start_timer(min(stream.deadline for stream in self._streams.values()))
 
-    def _late_streams(self) -> list[int]:
+    def _late_streams(self) -> list[RequestStream]:
         now = self._loop.time()
-        return [stream_id for stream_id, stream in self._streams.items() if stream.deadline <= now]
+        return [stream for stream in self._streams.values() if stream.deadline <= now]
 
-    def _time_out(self, stream_ids: list[int]) -> None:
+    def _time_out(self, streams: list[RequestStream]) -> None:
         """End streams with TimeoutError, and take nothing new: a connection with a late response may be dead."""
-        streams = [(stream_id, self._streams[stream_id]) for stream_id in stream_ids]
-        if stream_ids:
+        if streams:
             self.retire()
-        for stream_id, stream in streams:
-            self._write(frames.rst_stream(stream_id, frames.CANCEL))
-            self._fail_stream(stream_id, stream, TimeoutError())
+        for stream in streams:
+            self._write(frames.rst_stream(stream.stream_id, frames.CANCEL))
+            self._fail_stream(stream, TimeoutError())
 
     # Called by the event loop.
 
@@ -281,8 +280,8 @@ class Http2Connection(BufferedProtocol):
             frames.INITIAL_WINDOW_SIZE: frames.LARGEST_WINDOW,
         }
         # The window of the connection, unlike those of streams, is not a setting (section 6.9.2).
-        more = frames.window_update(0, RECEIVE_WINDOW - frames.DEFAULT_WINDOW)
-        self._write(frames.PREFACE + frames.settings(values) + more)
+        window = frames.window_update(0, RECEIVE_WINDOW - frames.DEFAULT_WINDOW)
+        self._write(frames.PREFACE + frames.settings(values) + window)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.close(str(error) if error else self._lost_reason)
@@ -293,7 +292,7 @@ class Http2Connection(BufferedProtocol):
             # The loop was blocked past a deadline, and the timer gives time to read. Requests whose body is incomplete
             # end before this data can open their window: they must not be completed, and carried out, after their
             # deadline. Complete ones may be answered by this data.
-            self._time_out([stream_id for stream_id in self._late_streams() if self._flow.has_pending(stream_id)])
+            self._time_out([stream for stream in self._late_streams() if self._flow.has_pending(stream.stream_id)])
         data, at = self._incomplete_frame + data if self._incomplete_frame else data, 0
         try:
             while len(data) - at >= frames.HEAD.size:
@@ -354,7 +353,7 @@ class Http2Connection(BufferedProtocol):
                     frames.HTTP_1_1_REQUIRED: Http2UnsupportedError(),
                 }
                 lost = ConnectionLostError(f"the server ended the request (HTTP/2 error {code})")
-                self._fail_stream(stream_id, stream, errors.get(code, lost))
+                self._fail_stream(stream, errors.get(code, lost))
             case frames.PUSH_PROMISE:
                 raise ProtocolError(f"PUSH_PROMISE on stream {stream_id} although SETTINGS_ENABLE_PUSH is 0")
             case frames.SETTINGS | frames.PING | frames.GOAWAY:
@@ -375,7 +374,7 @@ class Http2Connection(BufferedProtocol):
                 stream.status = status
                 stream.retry_after = headers.parse_retry_after(block) if status >= 400 else ""
         if flags & frames.END_STREAM:
-            self._complete_stream(stream_id, stream)
+            self._complete_stream(stream)
 
     def _receive_data(self, stream_id: int, flags: int, payload: bytes) -> None:
         """Note a part of a response's body, and let the server send more."""
@@ -392,7 +391,7 @@ class Http2Connection(BufferedProtocol):
             payload = frames.strip_padding(frames.PADDED, payload)
         stream.received.append(payload)
         if flags & frames.END_STREAM:
-            self._complete_stream(stream_id, stream)
+            self._complete_stream(stream)
 
     def _receive_connection_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         """SETTINGS, PING and GOAWAY are about the connection: stream 0."""
@@ -423,7 +422,7 @@ class Http2Connection(BufferedProtocol):
         if frames.MAX_CONCURRENT_STREAMS in values:
             self.slots.resize(min(self._max_streams, values[frames.MAX_CONCURRENT_STREAMS]))
         if not self.ready.done():
-            self.is_open = True
+            self.accepts_requests = True
             self.ready.set_result(None)
 
     def _receive_goaway(self, payload: bytes) -> None:
@@ -440,9 +439,9 @@ class Http2Connection(BufferedProtocol):
             self._lost_reason = f"the server gave the connection up (HTTP/2 error {code}{detail})"
         self.retire()
         error = Http2UnsupportedError if code == frames.HTTP_1_1_REQUIRED else StreamRefusedError
-        for stream_id, stream in list(self._streams.items()):
-            if stream_id > last_stream_id:
-                self._fail_stream(stream_id, stream, error("the server is closing the connection"))
+        for stream in list(self._streams.values()):
+            if stream.stream_id > last_stream_id:
+                self._fail_stream(stream, error("the server is closing the connection"))
 
     def _check_was_opened(self, kind: int, stream_id: int) -> None:
         """Raise ProtocolError for a stream that we never opened. Frames for one that we ended may still come."""
@@ -451,29 +450,29 @@ class Http2Connection(BufferedProtocol):
 
     # Ends of streams.
 
-    def _complete_stream(self, stream_id: int, stream: RequestStream) -> None:
+    def _complete_stream(self, stream: RequestStream) -> None:
         """End a stream whose response is complete, and return that to the caller."""
         if not stream.status:
-            raise ProtocolError(f"END_STREAM on stream {stream_id} without the pseudo-header field :status")
-        if self._flow.drop(stream_id):
+            raise ProtocolError(f"END_STREAM on stream {stream.stream_id} without the pseudo-header field :status")
+        if self._flow.drop(stream.stream_id):
             # Answered before all of it was sent, mostly with a refusal: the rest is not needed (section 8.1).
-            self._write(frames.rst_stream(stream_id, frames.CANCEL))
-        self._close_stream(stream_id)
+            self._write(frames.rst_stream(stream.stream_id, frames.CANCEL))
+        self._close_stream(stream)
         if not stream.response.done():
             stream.response.set_result(Response(stream.status, b"".join(stream.received), stream.retry_after))
 
-    def _fail_stream(self, stream_id: int, stream: RequestStream, error: Exception) -> None:
+    def _fail_stream(self, stream: RequestStream, error: Exception) -> None:
         """End a stream without a response, and raise ``error`` to the caller."""
-        self._close_stream(stream_id)
+        self._close_stream(stream)
         if not stream.response.done():
             stream.response.set_exception(error)
 
-    def _close_stream(self, stream_id: int) -> None:
+    def _close_stream(self, stream: RequestStream) -> None:
         """Give the slot of a stream to the next request; close a retired connection after its last stream."""
-        del self._streams[stream_id]
-        self._flow.drop(stream_id)
+        del self._streams[stream.stream_id]
+        self._flow.drop(stream.stream_id)
         self.slots.release()  # Of every request that was written; ``request`` does it for those that were not.
-        if not self._streams and not self.is_open:
+        if not self._streams and not self.accepts_requests:
             self.close()
 
 

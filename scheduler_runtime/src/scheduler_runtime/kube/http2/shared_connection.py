@@ -63,8 +63,8 @@ class SharedConnection:
                         await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
                         connection = await self._acquire_slot()
                 except OSError as error:  # TimeoutError is one of them
-                    reason = str(error) or "none in time"
-                    raise StreamRefusedError(f"{refusal}, and there is no other: {reason}") from error
+                    reason = str(error) or "timed out"
+                    raise StreamRefusedError(f"{refusal}, and no other connection could be opened: {reason}") from error
         return await connection.request(header_block, body, guard)
 
     def close(self) -> None:
@@ -88,14 +88,14 @@ class SharedConnection:
                 # All who come while it opens wait for the same task, and get the same error; a caller that is
                 # cancelled must not cancel it for the others.
                 connection = await asyncio.shield(self._opening)
-                if not connection.is_open:
+                if not connection.accepts_requests:
                     reason = connection.close_reason or "it takes no requests"
-                    raise ConnectionError(f"it ends what it has just begun: {reason}")
+                    raise ConnectionError(f"the server closed the new connection at once: {reason}")
             if not connection.slots.acquire_nowait():
                 await _wait_for_slot(connection)
-            if connection.is_open:
+            if connection.accepts_requests:
                 return connection
-        raise ConnectionError("nobody is to be asked any more")
+        raise ConnectionError("the client is closed")
 
     def _keep_opened(self, opening: asyncio.Task[Http2Connection]) -> None:
         """Use the connection from now on; when opening it failed, the next request opens another."""
@@ -134,7 +134,7 @@ async def _open_connection(endpoint: Endpoint, max_streams: int) -> Http2Connect
         raise
     if not connection.is_http2:
         raise Http2UnsupportedError
-    if not connection.is_open:
+    if not connection.accepts_requests:
         raise ConnectionError(f"it does not answer in HTTP/2, which it offers: {connection.close_reason}")
     endpoint.on_connected()
     return connection

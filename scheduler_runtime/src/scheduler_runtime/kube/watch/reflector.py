@@ -318,7 +318,7 @@ class Reflector(Generic[T]):
                 elif cached is None or number(cached.metadata.resource_version) < version:
                     if not is_cached and 0 < version < self._last_deleted_version:
                         # Perhaps this very object was deleted since, and would be kept for ever if it were stored.
-                        raise ExpiredError(f"whether {key} is still there was told out of order")
+                        raise ExpiredError(f"an event for {key} is older than the latest deletion: it may be deleted")
                     self._store(key, item)
             case "BOOKMARK":
                 resource_version = event.bookmark()
@@ -344,9 +344,9 @@ class Reflector(Generic[T]):
             old = None
         if isinstance(item, Unreadable):
             # What is known of the object stays as it is: a pod that cannot be decoded still takes its place on a node.
-            self._unreadable.setdefault(key, LogOnce(logger)).failing(
-                f"{self.kind.path}: {key} cannot be read; what was read of it before, if anything, holds", item.problem
-            )
+            in_use = "the last version that could be read stays in use, if there was one"
+            log = self._unreadable.setdefault(key, LogOnce(logger))
+            log.failing(f"{self.kind.path}: {key} cannot be read; {in_use}", item.problem)
             return
         is_same = old is not None and old.metadata.resource_version == item.metadata.resource_version
         if not is_same or self._reports_unchanged:

@@ -55,17 +55,17 @@ class ExtenderChain:
         """How many of them are scoring nodes at this moment."""
 
     @property
-    def weigh_nodes(self) -> bool:
+    def filter_or_score(self) -> bool:
         """Return whether one of them filters or scores nodes, whichever pods it looks after."""
         return any(extender.config.filter_verb or extender.config.prioritize_verb for extender in self._extenders)
 
-    def concern(self, pod: Pod) -> bool:
+    def are_interested_in(self, pod: Pod) -> bool:
         """Return whether one of them has a say in where ``pod`` goes."""
-        return any(extender.has_a_say and extender.looks_after(pod) for extender in self._extenders)
+        return any(extender.is_asked_before_placing and extender.is_interested_in(pod) for extender in self._extenders)
 
-    def weigh_victims(self, pod: Pod) -> bool:
+    def choose_victims(self, pod: Pod) -> bool:
         """Return whether one of them has a say in whom ``pod`` preempts."""
-        return any(extender.config.preempt_verb and extender.looks_after(pod) for extender in self._extenders)
+        return any(extender.config.preempt_verb and extender.is_interested_in(pod) for extender in self._extenders)
 
     async def answer(self, question: Question, pod: Pod, answers: ExtenderAnswers, table: Table) -> ExtenderAnswers:
         """Return ``answers`` with those to ``question``.
@@ -170,7 +170,7 @@ class ExtenderChain:
             extender.close()
 
     def _extenders_for(self, pod: Pod, verb: Callable[[ExtenderConfig], str]) -> list[Extender]:
-        return [extender for extender in self._extenders if verb(extender.config) and extender.looks_after(pod)]
+        return [extender for extender in self._extenders if verb(extender.config) and extender.is_interested_in(pod)]
 
     def _ignore(self, extender: Extender, error: Exception, pod: Pod) -> None:
         """Go on without an extender that failed, if it may be ignored; otherwise raises ``error``."""

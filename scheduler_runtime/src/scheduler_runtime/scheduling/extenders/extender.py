@@ -40,13 +40,13 @@ class Extender:
         self._managed_resources = frozenset(resource.name for resource in config.managed_resources)
 
     @property
-    def has_a_say(self) -> bool:
+    def is_asked_before_placing(self) -> bool:
         """Return whether it is asked before a pod is placed, and not only to bind it."""
         config = self.config
         return bool(config.filter_verb or config.prioritize_verb or config.preempt_verb)
 
-    def looks_after(self, pod: Pod) -> bool:
-        """Return whether ``pod`` asks for one of its resources; if it has none, it looks after all pods.
+    def is_interested_in(self, pod: Pod) -> bool:
+        """Return whether ``pod`` asks for one of the extender's resources; True for any pod if it has none.
 
         As upstream's IsInterested, by the requests and limits of all containers, init containers included.
         """

@@ -51,17 +51,17 @@ class RequeueRules:
         return interested
 
     def pods_to_requeue(
-        self, event: Event, parked: Parked, *, by: str = "", up_to_priority: int | None = None
+        self, event: Event, parked: Parked, *, caused_by: str = "", up_to_priority: int | None = None
     ) -> Iterator[QueuedPod]:
         """Yield the ``parked`` pods that ``event`` may help; the caller takes each one out before the next.
 
-        The pod with the uid ``by`` caused the event by waiting again, and is left out, as are pods above
+        The pod with the uid ``caused_by`` caused the event by waiting again, and is left out, as are pods above
         ``up_to_priority``.
         """
         # Asked per plugin, so that an event which no plugin of a parked pod registered costs nothing for that pod.
         for profile, plugin in self.interested_plugins(event):
             for entry in parked.rejected_by(profile, plugin):
-                if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
+                if entry.uid == caused_by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
                     continue
                 # A gated pod has the plugins of its last rejection as well, but only its gate can let it go.
                 if entry.gate and (profile, entry.gate) not in self.interested_plugins(event):

@@ -154,19 +154,19 @@ class SchedulingQueue:
             case QueuePlace.PARKED | QueuePlace.GATED:
                 helpful = [event for event in events if self._rules.is_worth_requeuing(entry, event)]
                 if helpful:
-                    self._requeue(entry, now, helpful[0], at_once=self._rules.skips_backoff(entry, helpful))
+                    self._requeue(entry, now, helpful[0], skips_backoff=self._rules.skips_backoff(entry, helpful))
 
     def remove(self, uid: str) -> None:
         """Forget a pod that is bound or gone; one that is not here is no error."""
         entry = self._entries.pop(uid, None)
         if entry:
-            self._leave(entry)
+            self._take_from_place(entry)
 
     # Attempts
 
     def take(self, now: float) -> QueuedPod | None:
         """Take the next pod to place, if there is one; it is in flight until it is bound, parked or retried."""
-        self._let_time_pass(now)
+        self._flush_ended_waits(now)
         entry = self._active.pop()
         # KEP-5142: better a pod a second too early than a scheduler that idles.
         if entry is None and (entry := self._backing_off.pop_early()):
@@ -191,7 +191,7 @@ class SchedulingQueue:
         """Note that the pod has a node and is being bound; no event can change that any more."""
         entry = self._entries.get(uid)
         if entry:
-            self._leave(entry)
+            self._take_from_place(entry)
             entry.place = QueuePlace.BINDING
 
     def park(self, uid: str, plugins: Collection[str], now: float, pending_plugins: Collection[str] = ()) -> None:
@@ -213,9 +213,9 @@ class SchedulingQueue:
         entry.errors = 0
         helpful = [event for event in events if self._rules.is_worth_requeuing(entry, event)]
         if helpful or entry.retry_requested or not was_in_flight:
-            self._requeue(entry, now, ATTEMPT_FAILED, at_once=self._rules.skips_backoff(entry, helpful))
+            self._requeue(entry, now, ATTEMPT_FAILED, skips_backoff=self._rules.skips_backoff(entry, helpful))
         else:
-            self._put_away(entry, QueuePlace.PARKED, ATTEMPT_FAILED)
+            self._park_entry(entry, QueuePlace.PARKED, ATTEMPT_FAILED)
 
     def retry(self, uid: str, now: float, error: str = "") -> None:
         """Let a pod whose attempt ended in ``error`` back off and come again."""
@@ -247,7 +247,7 @@ class SchedulingQueue:
         # All leave before the first comes back: keys of the old order and of the new one cannot be compared.
         for entry in concerned:
             if entry.place not in (QueuePlace.IN_FLIGHT, QueuePlace.BINDING):
-                self._leave(entry)
+                self._take_from_place(entry)
         self._active.compact()
         self._backing_off.compact()
         for entry in concerned:
@@ -267,16 +267,18 @@ class SchedulingQueue:
 
     # What happens in the cluster
 
-    def on_event(self, event: Event, now: float, *, by: str = "", up_to_priority: int | None = None) -> None:
+    def on_event(self, event: Event, now: float, *, caused_by: str = "", up_to_priority: int | None = None) -> None:
         """Wake the parked pods that ``event`` may help, and record it for those in flight.
 
-        The pod with the uid ``by`` caused the event by waiting again, and is not woken by it; nor are those above
+        The pod with the uid ``caused_by`` caused the event by waiting again, and is not woken by it; nor are pods above
         ``up_to_priority``.
         """
         if self._in_flight and self._rules.interested_plugins(event):
             self._in_flight.record([event])
-        for entry in self._rules.pods_to_requeue(event, self._parked, by=by, up_to_priority=up_to_priority):
-            self._requeue(entry, now, event, at_once=self._rules.skips_backoff(entry, [event]))
+        for entry in self._rules.pods_to_requeue(
+            event, self._parked, caused_by=caused_by, up_to_priority=up_to_priority
+        ):
+            self._requeue(entry, now, event, skips_backoff=self._rules.skips_backoff(entry, [event]))
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make waiting pods active at once, because a plugin knows that they have a chance.
@@ -288,13 +290,13 @@ class SchedulingQueue:
             if entry and entry.place is QueuePlace.IN_FLIGHT:
                 entry.retry_requested = True
             elif entry and entry.place is QueuePlace.BACKOFF:
-                self._leave(entry)
+                self._take_from_place(entry)
                 self._return_from_backoff(entry, now, ACTIVATED)
             elif entry and entry.place in (QueuePlace.PARKED, QueuePlace.GATED):
-                self._leave(entry)
+                self._take_from_place(entry)
                 self._activate(entry, now, ACTIVATED)
 
-    def _let_time_pass(self, now: float) -> None:
+    def _flush_ended_waits(self, now: float) -> None:
         """Bring back the pods whose backoff is over and, every half minute, those that were parked for too long."""
         for entry in self._backing_off.pop_ended(now):
             self._return_from_backoff(entry, now, BACKED_OFF)
@@ -314,12 +316,12 @@ class SchedulingQueue:
         if self._passes_gates(entry, now, cause):
             self._push_active(entry, now, cause)
 
-    def _requeue(self, entry: QueuedPod, now: float, cause: Cause, *, at_once: bool = False) -> None:
-        """Make a pod active, ``at_once`` or as soon as it has backed off."""
-        self._leave(entry)
+    def _requeue(self, entry: QueuedPod, now: float, cause: Cause, *, skips_backoff: bool = False) -> None:
+        """Make a pod active, at once if it ``skips_backoff``, otherwise as soon as it has backed off."""
+        self._take_from_place(entry)
         if not self._passes_gates(entry, now, cause):
             return
-        if at_once or not self._backing_off.is_backing_off(entry, now):
+        if skips_backoff or not self._backing_off.is_backing_off(entry, now):
             self._push_active(entry, now, cause)
         else:
             self._push_backoff(entry, cause)
@@ -346,7 +348,7 @@ class SchedulingQueue:
             # them registered makes it ask its gates again.
             entry.plugins |= {gate.plugin}
             entry.was_flushed = False
-            self._put_away(entry, QueuePlace.GATED, cause)
+            self._park_entry(entry, QueuePlace.GATED, cause)
         return gate is None
 
     def _back_off_from_failure(self, entry: QueuedPod, now: float, error: PluginError) -> None:
@@ -362,7 +364,7 @@ class SchedulingQueue:
         """Sort a changed pod anew. Its gates are not asked again: it has passed them."""
         if entry.key is None:
             return  # its gates failed; they, and the order, are asked when its backoff ends
-        self._leave(entry)
+        self._take_from_place(entry)
         try:
             sort_key = self._profiles[entry.profile].queue.sort_key
             entry.key = sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
@@ -378,7 +380,7 @@ class SchedulingQueue:
         self, entry: QueuedPod, now: float, plugins: frozenset[str], pending_plugins: frozenset[str]
     ) -> None:
         """Begin another wait, because ``plugins`` rejected the pod, or because of an error if there are none."""
-        self._leave(entry)
+        self._take_from_place(entry)
         entry.plugins, entry.pending_plugins, entry.added_at = plugins, pending_plugins, now
         entry.error, entry.gate, entry.key = "", "", None
         entry.was_flushed, entry.flushed_at = False, float("-inf")
@@ -394,13 +396,13 @@ class SchedulingQueue:
         self._metrics.pod_queued("backoff", cause)
         self.ready.set()
 
-    def _put_away(self, entry: QueuedPod, place: QueuePlace, cause: Cause) -> None:
+    def _park_entry(self, entry: QueuedPod, place: QueuePlace, cause: Cause) -> None:
         entry.place = place
         self._metrics.pod_queued("unschedulable", cause)
         self._parked.put(entry)
 
-    def _leave(self, entry: QueuedPod) -> None:
-        """Take a pod out of the index or heap of its place."""
+    def _take_from_place(self, entry: QueuedPod) -> None:
+        """Take a pod out of the index or heap of its place. ``entry.place`` still says which that was."""
         match entry.place:
             case QueuePlace.ACTIVE:
                 self._active.discard(entry.uid)

@@ -77,8 +77,8 @@ class Delivery:
             self._is_closed = True
             self._sender.cancel()
 
-    def was_cancelled(self) -> bool:
-        """Return whether the sender was cancelled by ``finished`` and by nobody else, so that it can go on."""
+    def absorb_own_cancellation(self) -> bool:
+        """Take back the cancellation by ``finished``; return whether there was no other, so that the sender goes on."""
         return self._is_closed and not self._sender.uncancel()
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class Outbox:
                 try:
                     await self._send(delivery)
                 except asyncio.CancelledError:
-                    if not delivery.was_cancelled():
+                    if not delivery.absorb_own_cancellation():
                         raise
                 finally:
                     del self._sending[key]
@@ -193,8 +193,7 @@ class Outbox:
                     return
                 if not isinstance(error, NoResponseError) or error.sent:  # an absent server is logged by the client
                     self._trouble.failing("events or conditions cannot be written", str(error), began)
-                # Below 429 the API server refuses the message itself, and will refuse it again.
-                if not tries_left or (isinstance(error, ApiError) and error.status < 429):
+                if not tries_left or (isinstance(error, ApiError) and error.is_final):
                     self.dropped += 1
                     return
                 backoff = backoff or Backoff(0.5, 5.0)

@@ -68,8 +68,10 @@ class PodConditions:
         self._expected.pop(uid, None)
         self._outbox.drop(("condition", uid))
 
-    def stop_writing(self, uid: str) -> Awaitable[None]:
+    def withdraw_and_wait(self, uid: str) -> Awaitable[None]:
         """Withdraw what waits to be written; the result can be awaited until nothing is being written any more.
+
+        Unlike ``withdraw`` this keeps in mind the expected node: a binding that fails has to take it out of the status.
 
         A condition that arrived after the binding would say that the pod waits. The wait is short: a connection that
         fell silent must not keep pods from their nodes. A patch that is cancelled can land after the binding only
