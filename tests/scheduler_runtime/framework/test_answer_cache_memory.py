@@ -32,9 +32,9 @@ def array_bytes(decides: Framework) -> int:
     cache = decides.answer_cache
     node_answers = {
         id(answers): answers
-        for answers in (*cache._by_node.values(), *(entry.node for entry in cache._by_pod.values()))
+        for answers in (*cache._node_entries.values(), *(entry.node_answers for entry in cache._pod_entries.values()))
     }
-    own = sum(entry.mask.nbytes + entry.total.nbytes for entry in cache._by_pod.values())
+    own = sum(entry.mask.nbytes + entry.total.nbytes for entry in cache._pod_entries.values())
     return own + sum(
         answers.mask.nbytes + answers.total.nbytes + sum(entry.scores.nbytes for entry in answers.unnormalized)
         for answers in node_answers.values()
@@ -54,7 +54,7 @@ def test_the_cache_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> N
         if number % 10 == 0:
             cluster.table.set_node(nodes[number])
         assert array_bytes(decides) <= decides.answer_cache.size(len(nodes)) <= BUDGET
-    assert 16 < len(decides.answer_cache._by_pod) < 90
+    assert 16 < len(decides.answer_cache._pod_entries) < 90
 
 
 def for_node(name: str) -> dict[str, Any]:
@@ -68,12 +68,12 @@ def test_pods_of_a_daemon_set_displace_no_cached_answers() -> None:
     cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(3)))
     decides = testing.framework()
     decides.schedule(testing.pod("plain"), cluster)
-    before = dict(decides.answer_cache._by_pod), dict(decides.answer_cache._by_node)
+    before = dict(decides.answer_cache._pod_entries), dict(decides.answer_cache._node_entries)
     for number in range(3):
         outcome = decides.schedule(testing.pod(f"p{number}", affinity=for_node(f"n{number}")), cluster)
         assert isinstance(outcome, Placed)
         assert outcome.node == f"n{number}"
-    assert (decides.answer_cache._by_pod, decides.answer_cache._by_node) == before
+    assert (decides.answer_cache._pod_entries, decides.answer_cache._node_entries) == before
 
 
 class Closes(Plugin):
@@ -115,12 +115,12 @@ def test_what_does_not_hold_any_more_for_a_class_takes_no_room_and_is_not_scored
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Closes"}, {"name": "Scored"}]}}}
     decides = testing.framework(profile, Closes, Scored)
     assert isinstance(decides.schedule(testing.pod("first"), cluster), Placed)
-    assert len(decides.answer_cache._by_pod) == len(decides.answer_cache._by_node) == 1
+    assert len(decides.answer_cache._pod_entries) == len(decides.answer_cache._node_entries) == 1
     cluster.table.set_node(testing.node("closes"))
     for _ in range(2):
         assert isinstance(decides.schedule(testing.pod("second"), cluster), Unschedulable)
-    assert not decides.answer_cache._by_pod
-    assert not decides.answer_cache._by_node
+    assert not decides.answer_cache._pod_entries
+    assert not decides.answer_cache._node_entries
     assert Scored.scored == ["first"]
 
 

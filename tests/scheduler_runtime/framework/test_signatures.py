@@ -29,7 +29,7 @@ def test_a_plugin_of_this_build_signs_nothing_but_spec_and_requests(name: str) -
     chance, signatures = RandomObjects(1), testing.framework().answer_cache._signatures
     signs = {
         plugin.name: plugin.signature.run
-        for plugin in (*signatures._of_nodes, *signatures._of_pods)
+        for plugin in (*signatures._node_plugins, *signatures._pod_plugins)
         if plugin.signs_spec
     }
     for _ in range(50):
@@ -71,7 +71,9 @@ def test_a_plugin_that_somebody_derived_from_one_of_this_build_signs_every_pod()
     decides = testing.framework({}, Changed)
     signatures = decides.answer_cache._signatures
     assert [
-        plugin.signs_spec for plugin in (*signatures._of_nodes, *signatures._of_pods) if plugin.name == "NodeName"
+        plugin.signs_spec
+        for plugin in (*signatures._node_plugins, *signatures._pod_plugins)
+        if plugin.name == "NodeName"
     ] == [False]
 
 

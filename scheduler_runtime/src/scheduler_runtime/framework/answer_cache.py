@@ -30,8 +30,13 @@ from scheduler_runtime.framework.outcomes import PluginError
 from scheduler_runtime.state.objects import PodSpec, Requests
 from scheduler_runtime.state.table import Table
 
+BUDGET_BYTES = 64 * 2**20
+"""The memory that the entries of one profile may take."""
+_MIN_ENTRIES = 16
 _OVERHEAD_BYTES = 1000
 """Roughly the memory of an entry beside its arrays."""
+_MAX_TEMPLATES = 128
+"""Each entry of ``Signatures`` holds on to the spec of a template, which would be freed otherwise."""
 INFEASIBLE = -1
 """The total of a row that some plugin rejects: below any that is the sum of scores, which are not negative."""
 
@@ -55,8 +60,8 @@ class CacheablePlugin:
     """Whether its signature depends on nothing but the pod's spec and requests."""
 
 
-class PluginAnswers:
-    """The answers of some plugins about a pod before nodes are looked at: which hooks run, and with which state."""
+class PreparedPlugins:
+    """Plugins after their ``pre_filter`` and ``pre_score``: which of their hooks run for a pod, with which state."""
 
     def __init__(
         self, plugins: Sequence[CacheablePlugin], pod: Pod, nodes: NodeTable, *, with_scores: bool = True
@@ -64,7 +69,7 @@ class PluginAnswers:
         """Run ``pre_filter`` and, unless scores are not needed, ``pre_score``. Raises PluginError."""
         self.pre_filter_answers: dict[str, Any] = {}
         self.states: dict[str, Any] = {}
-        self.is_plain = True
+        self.is_unrestricted = True
         """Whether no ``pre_filter`` rejected the pod or restricted the nodes."""
         self.filters: list[CacheablePlugin] = []
         """The plugins whose filter runs, with the state in ``states``."""
@@ -77,13 +82,13 @@ class PluginAnswers:
             if answer is SKIP:
                 continue
             if isinstance(answer, Reject | Restrict):
-                self.is_plain = False
+                self.is_unrestricted = False
                 continue
             if plugin.pre_filter:
                 self.states[plugin.name] = answer
             if plugin.filter:
                 self.filters.append(plugin)
-        for plugin in plugins if self.is_plain and with_scores else ():
+        for plugin in plugins if self.is_unrestricted and with_scores else ():
             if plugin.scorer is None:
                 continue
             state = plugin.pre_score(pod, nodes, {}) if plugin.pre_score else self.states.get(plugin.name)
@@ -118,17 +123,17 @@ class NodeAnswers:
         """The nodes that it is about. Any change of one of them makes it out of date."""
         # All nodes are in play, and all are scored: the answers are read again where others do not reject any more.
         nodes = NodeTable(table, np.ones(len(table), np.bool_))
-        self.plugins = PluginAnswers(plugins, pod, nodes)
+        self.prepared = PreparedPlugins(plugins, pod, nodes)
         self.mask: Mask = np.ones(0, np.bool_)
         self.total: Ints = np.zeros(0, np.int64)
         """The weighted sum of the scores that are normalized already."""
         self.unnormalized: list[UnnormalizedScores] = []
-        if not self.plugins.is_plain:
+        if not self.prepared.is_unrestricted:
             return
-        self.mask = self.plugins.feasible(pod, table, nodes.feasible)
+        self.mask = self.prepared.feasible(pod, table, nodes.feasible)
         self.total = np.zeros(len(table), np.int64)
         nobody = np.zeros(len(table), np.bool_)
-        for _, scorer, state in self.plugins.scorers:
+        for _, scorer, state in self.prepared.scorers:
             scores = check_scores(scorer.score, scorer.score(pod, nodes, state), nobody)
             if scorer.normalize is None and is_normalized(scores):
                 self.total += scorer.weighted(scores)
@@ -146,87 +151,90 @@ class NodeAnswers:
 class CachedAnswers:
     """The answers of all cached plugins about each row, for one class of pods."""
 
-    __slots__ = ("_position", "is_plain", "is_usable", "mask", "node", "plugins", "states", "total")
+    __slots__ = ("_position", "is_unrestricted", "is_usable", "mask", "node_answers", "prepared", "states", "total")
 
     def __init__(
-        self, node: NodeAnswers, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, dtype: type
+        self, node_answers: NodeAnswers, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, dtype: type
     ) -> None:
-        """Ask ``plugins``, which look at pods, and add their answers to those of ``node``. Raises PluginError."""
-        self.node = node
+        """Ask ``plugins``, which look at pods, and add what they answer to ``node_answers``. Raises PluginError."""
+        self.node_answers = node_answers
         nodes = NodeTable(table, np.ones(len(table), np.bool_))
-        self.plugins = PluginAnswers(plugins, pod, nodes, with_scores=node.plugins.is_plain)
-        self.states: dict[str, Any] = {**node.plugins.states, **self.plugins.states}
+        self.prepared = PreparedPlugins(plugins, pod, nodes, with_scores=node_answers.prepared.is_unrestricted)
+        self.states: dict[str, Any] = {**node_answers.prepared.states, **self.prepared.states}
         """The states for the later hooks of cached plugins, the same for all pods of the class."""
-        self.is_plain = node.plugins.is_plain and self.plugins.is_plain
-        self.is_usable = self.is_plain
+        self.is_unrestricted = node_answers.prepared.is_unrestricted and self.prepared.is_unrestricted
+        self.is_usable = self.is_unrestricted
         """Whether the class can be used; otherwise all plugins answer about each pod anew."""
-        self.mask: Mask = node.mask
+        self.mask: Mask = node_answers.mask
         self.total: NDArray[Any] = np.zeros(0, dtype)
         if self.is_usable:
-            self._fill(node, pod, table, nodes)
+            self._fill(node_answers, pod, table, nodes)
 
-    def _fill(self, node: NodeAnswers, pod: Pod, table: Table, nodes: NodeTable) -> None:
+    def _fill(self, node_answers: NodeAnswers, pod: Pod, table: Table, nodes: NodeTable) -> None:
         """Ask about all rows, ``nodes``. Raises PluginError.
 
         Nothing is changed before all plugins have answered: one that fails leaves the answers as they were.
         """
         position = table.changes.position  # Before asking, so that nothing is missed that changes meanwhile.
-        mask = node.mask & self.plugins.feasible(pod, table, nodes.feasible)
-        total = node.total.copy()
-        for _, scorer, state in self.plugins.scorers:
+        mask = node_answers.mask & self.prepared.feasible(pod, table, nodes.feasible)
+        total = node_answers.total.copy()
+        for _, scorer, state in self.prepared.scorers:
             scores = check_scores(scorer.score, scorer.score(pod, nodes, state), mask)
             if not is_normalized(scores):
                 # Perhaps only on rows that other plugins reject: asking in the profile's order will show it.
                 self.is_usable = False
                 return
             total += scorer.weighted(scores)
-        self.node, self.mask, self._position = node, mask, position
+        self.node_answers, self.mask, self._position = node_answers, mask, position
         self.total = np.where(mask, total, INFEASIBLE).astype(self.total.dtype)
-        self.states = {**node.plugins.states, **self.plugins.states}
+        self.states = {**node_answers.prepared.states, **self.prepared.states}
 
-    def bring_up_to_date(self, node: NodeAnswers, pod: Pod, table: Table) -> bool:
-        """Ask again about the rows that changed since, and go by ``node`` from now on. Raises PluginError.
+    def bring_up_to_date(self, node_answers: NodeAnswers, pod: Pod, table: Table) -> bool:
+        """Ask again about the rows that changed since, and go by ``node_answers`` from now on. Raises PluginError.
 
         Return whether that was possible; if not, the answers have to be made anew.
         """
-        is_same = node is self.node
+        before = self.node_answers
+        is_same = node_answers is before
         if not self.is_usable:
             return is_same
-        if not is_same and not (node.plugins.is_plain and node.version[1] is self.node.version[1]):
+        if not is_same and not (
+            node_answers.prepared.is_unrestricted and node_answers.version[1] is self.node_answers.version[1]
+        ):
             return False
         rows = table.changes.since(self._position)
         if rows is not None and not is_same:
             # A change of one node may change answers about others, as the number of nodes that have an image does.
-            differ = (node.total != self.node.total) | (node.mask != self.node.mask)
+            differ = (node_answers.total != before.total) | (node_answers.mask != before.mask)
             rows = [*rows, *np.flatnonzero(differ).tolist()]
         # All rows at once cost less than many one by one; ``rows`` is None when the log of changes starts over.
         if rows is None or len(rows) > 8 + len(table) // 256:
-            self._fill(node, pod, table, NodeTable(table, np.ones(len(table), np.bool_)))
+            self._fill(node_answers, pod, table, NodeTable(table, np.ones(len(table), np.bool_)))
             return True
         position, nodes = table.changes.position, NodeTable(table, self.mask)
         if rows:
             mask = self.mask.copy()  # The old one was in play in earlier decisions: it is not written to.
             for row in rows if len(rows) == 1 else set(rows):
-                total = self._rank_row(row, node, pod, nodes)
+                total = self._rank_row(row, node_answers, pod, nodes)
                 mask[row] = total != INFEASIBLE
                 self.total[row] = total
             self.mask = mask
         # Last: when a plugin fails above, the same rows are asked about again.
         self._position = position
         if not is_same:
-            self.node, self.states = node, {**node.plugins.states, **self.plugins.states}
+            self.node_answers, self.states = node_answers, {**node_answers.prepared.states, **self.prepared.states}
         return True
 
-    def _rank_row(self, row: int, node: NodeAnswers, pod: Pod, nodes: NodeTable) -> int:
+    def _rank_row(self, row: int, node_answers: NodeAnswers, pod: Pod, nodes: NodeTable) -> int:
         """Return the row's sum of weighted scores by ``filter_row`` and ``score_row``, -1 if a plugin rejects it."""
-        if not node.mask.item(row):
+        if not node_answers.mask.item(row):
             return INFEASIBLE
-        states = self.plugins.states
-        for plugin in self.plugins.filters:
+        states = self.prepared.states
+        for plugin in self.prepared.filters:
             if plugin.filter_row and rejects_row(plugin.filter_row, pod, nodes, states.get(plugin.name), row):
                 return INFEASIBLE
-        total: int = node.total.item(row)
-        for plugin, scorer, state in self.plugins.scorers:
+        total: int = node_answers.total.item(row)
+        for plugin, scorer, state in self.prepared.scorers:
             score = plugin.score_row(pod, nodes, state, row)
             if not (type(score) is int or isinstance(score, int | np.integer)) or not 0 <= score <= MAX_SCORE:
                 raise plugin.score_row.error(f"it scored {score!r}; scores are whole numbers from 0 to {MAX_SCORE}")
@@ -234,21 +242,13 @@ class CachedAnswers:
         return total
 
 
-BUDGET_BYTES = 64 * 2**20
-"""The memory that the entries of one profile may take."""
-_MIN_ENTRIES = 16
-_ENTRY_OVERHEAD_BYTES = 1000
-_MAX_TEMPLATES = 128
-"""Each entry of ``Signatures`` holds on to the spec of a template, which would be freed otherwise."""
-
-
 class Signatures:
     """The cache keys of pods. Pods of one template share their spec, so that most plugins sign once for all of them."""
 
-    def __init__(self, of_nodes: Sequence[CacheablePlugin], of_pods: Sequence[CacheablePlugin]) -> None:
-        self._of_nodes = of_nodes
-        self._of_pods = of_pods
-        self._depend_on_spec = all(plugin.signs_spec for plugin in (*of_nodes, *of_pods))
+    def __init__(self, node_plugins: Sequence[CacheablePlugin], pod_plugins: Sequence[CacheablePlugin]) -> None:
+        self._node_plugins = node_plugins
+        self._pod_plugins = pod_plugins
+        self._depend_on_spec = all(plugin.signs_spec for plugin in (*node_plugins, *pod_plugins))
         self._keys: dict[int, tuple[PodSpec, Requests, tuple[Hashable, Hashable] | None]] = {}
         """By the id of the spec, which lives as long as its entry."""
 
@@ -262,7 +262,7 @@ class Signatures:
         # Requests are compared, too: pods resized in place share the spec of their template and ask for other amounts.
         if entry is not None and entry[0] is spec and entry[1] is requests:
             return entry[2]
-        node_key, pod_key = _sign(self._of_nodes, pod), _sign(self._of_pods, pod)
+        node_key, pod_key = _sign(self._node_plugins, pod), _sign(self._pod_plugins, pod)
         key = None if node_key is None or pod_key is None else (node_key, pod_key)
         if self._depend_on_spec:
             if len(self._keys) >= _MAX_TEMPLATES:
@@ -327,20 +327,20 @@ class AnswerCache:
         self._context = context
         self._invalidations = context.invalidations
         self._every_version_matters = every_version_matters
-        self._of_nodes = [plugin for plugin in plugins if plugin.name not in looking]
-        self._of_pods = [plugin for plugin in plugins if plugin.name in looking]
-        self._signatures = Signatures(self._of_nodes, self._of_pods)
+        self._node_plugins = [plugin for plugin in plugins if plugin.name not in looking]
+        self._pod_plugins = [plugin for plugin in plugins if plugin.name in looking]
+        self._signatures = Signatures(self._node_plugins, self._pod_plugins)
         self._dtype = np.int32 if total_weight * MAX_SCORE < 2**31 else np.int64
-        self._by_node: OrderedDict[Hashable, NodeAnswers] = OrderedDict()
-        self._by_pod: OrderedDict[Hashable, CachedAnswers] = OrderedDict()
+        self._node_entries: OrderedDict[Hashable, NodeAnswers] = OrderedDict()
+        self._pod_entries: OrderedDict[Hashable, CachedAnswers] = OrderedDict()
         self._memory = MemoryUse()
         self.hits = 0
         self.misses = 0
 
     def clear(self) -> None:
         """Forget all answers, because data changed that some plugin goes by."""
-        self._by_node.clear()
-        self._by_pod.clear()
+        self._node_entries.clear()
+        self._pod_entries.clear()
 
     def lookup(self, pod: Pod, table: Table) -> CachedAnswers | None:
         """Return the answers about pods such as ``pod``, up to date, asking the plugins where they are not.
@@ -355,60 +355,60 @@ class AnswerCache:
         if key is None:
             return None
         try:
-            cached = self._by_pod.get(key)
+            cached = self._pod_entries.get(key)
         except TypeError as error:  # some signature is not hashable
             raise self._hash_error(pod) from error
-        node = self._node_answers(key[0], pod, table)
-        if cached is not None and cached.bring_up_to_date(node, pod, table):
+        node_answers = self._find_node_answers(key[0], pod, table)
+        if cached is not None and cached.bring_up_to_date(node_answers, pod, table):
             self.hits += 1
-            self._by_pod.move_to_end(key)
+            self._pod_entries.move_to_end(key)
             return cached
         self.misses += 1
         if self._every_version_matters:
             # A plugin from elsewhere may read any field of the pods on a node, such as their phase: from now on the
             # table also logs changes of fields that it does not count.
             table.track_uncounted_fields()
-        cached = CachedAnswers(node, self._of_pods, pod, table, self._dtype)
-        if cached.is_plain:
-            self._by_pod[key] = cached
+        cached = CachedAnswers(node_answers, self._pod_plugins, pod, table, self._dtype)
+        if cached.is_unrestricted:
+            self._pod_entries[key] = cached
             self._trim(len(table))
         else:
             # Not stored: it has nothing but the answers of a moment ago, and each node may have a class of its own
             # (pods of a DaemonSet), which would displace all others.
-            self._by_pod.pop(key, None)
+            self._pod_entries.pop(key, None)
         return cached
 
     def _hash_error(self, pod: Pod) -> PluginError:
         """Return the error of the plugin whose signature cannot be part of a key."""
-        for plugin in (*self._of_nodes, *self._of_pods):
+        for plugin in (*self._node_plugins, *self._pod_plugins):
             try:
                 hash(plugin.signature(pod))
             except TypeError as error:
                 return plugin.signature.error(error)
         raise AssertionError(f"every signature of {pod.key} is hashable now")
 
-    def _node_answers(self, key: Hashable, pod: Pod, table: Table) -> NodeAnswers:
+    def _find_node_answers(self, key: Hashable, pod: Pod, table: Table) -> NodeAnswers:
         """Return the answers of plugins that do not look at pods, made again if a node changed. Raises PluginError."""
-        answers = self._by_node.get(key)
+        answers = self._node_entries.get(key)
         if answers is None or answers.version != (table.nodes_version, table):
-            answers = NodeAnswers(self._of_nodes, pod, table)
-            if not answers.plugins.is_plain:
-                self._by_node.pop(key, None)
+            answers = NodeAnswers(self._node_plugins, pod, table)
+            if not answers.prepared.is_unrestricted:
+                self._node_entries.pop(key, None)
                 return answers
-            self._by_node[key] = answers
+            self._node_entries[key] = answers
             self._memory.add(answers)
             self._trim(len(table))
-        self._by_node.move_to_end(key)
+        self._node_entries.move_to_end(key)
         return answers
 
     def size(self, rows: int) -> int:
         """Return the memory of all entries in bytes, if each has so many ``rows``."""
-        entry = _ENTRY_OVERHEAD_BYTES + rows * (1 + np.dtype(self._dtype).itemsize)
-        return self._memory.bytes + entry * len(self._by_pod)
+        entry = _OVERHEAD_BYTES + rows * (1 + np.dtype(self._dtype).itemsize)
+        return self._memory.bytes + entry * len(self._pod_entries)
 
     def _trim(self, rows: int) -> None:
         """Forget the least recently used entries, of the larger of the two dicts, until the budget is kept."""
-        by_pod, by_node = self._by_pod, self._by_node
+        by_pod, by_node = self._pod_entries, self._node_entries
         while self.size(rows) > BUDGET_BYTES and max(len(by_pod), len(by_node)) > _MIN_ENTRIES:
             larger: OrderedDict[Hashable, Any] = by_pod if len(by_pod) >= len(by_node) else by_node
             larger.popitem(last=False)

@@ -187,14 +187,10 @@ class Framework:
         if refusal is not None:
             return refusal
         decision = DecisionState(pod, table)
-        choice: int | NoFeasibleNode | FilterQuestion | ScoreQuestion
         # All rounds of questions about a pod count as one decision: until it has its answers no other is made.
         self._timer.start(is_new=answers is None or answers == ExtenderAnswers())
         try:
-            if answers is None:
-                choice = self.chooser.choose(decision)
-            else:
-                choice = self.chooser.choose_with_extenders(decision, answers)
+            choice = self.chooser.choose(decision, answers)
         finally:
             self._timer.stop()  # Not for post_filter, which may judge thousands of nodes one by one.
         if isinstance(choice, FilterQuestion | ScoreQuestion):

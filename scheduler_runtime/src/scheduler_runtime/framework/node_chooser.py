@@ -2,8 +2,8 @@
 
 Two ways lead to the same node. The quick one goes by cached answers, and only plugins whose answers are not cached run.
 It gives up as soon as something is out of the ordinary (the pod fits nowhere, a plugin rejects the pod as a whole);
-then plugin after plugin runs in the profile's order, which also gives the reasons. Pods that extenders look after go a
-third way: plugin after plugin, and in between questions to the extenders (docs/adr/0009).
+then plugin after plugin runs in the profile's order, which also gives the reasons. So it does for pods that extenders
+are interested in, with questions to the extenders in between (docs/adr/0009).
 
 The mask ``feasible`` of the nodes has True for the rows still in play: each step leaves some of them, or none.
 
@@ -12,7 +12,7 @@ Upstream's schedulePod, findNodesThatFitPod and prioritizeNodes in schedule_one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from time import perf_counter
@@ -44,7 +44,7 @@ from scheduler_runtime.framework.registration import DecisionHooks
 from scheduler_runtime.framework.sampling import Sampler
 from scheduler_runtime.framework.what_if import RowFilter, WhatIf
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.table import Table
+from scheduler_runtime.state.table import Table, wrap_int64
 
 BELOW_ALL_SCORES = np.iinfo(np.int64).min
 """Below any score of a feasible node."""
@@ -56,6 +56,10 @@ class NoFeasibleNode:
 
     nodes: NodeTable
     diagnosis: Diagnosis
+
+
+Choice = int | NoFeasibleNode | FilterQuestion | ScoreQuestion
+"""A row, or why there is none, or what the extenders have to be asked first."""
 
 
 class NodeChooser:
@@ -80,20 +84,23 @@ class NodeChooser:
         self._random = random
         self._sampler = sampler
 
-    def choose(self, decision: DecisionState) -> int | NoFeasibleNode:
-        """Return the row of the best node, any of several that are equally good. Raises PluginError."""
+    def choose(self, decision: DecisionState, answers: ExtenderAnswers | None) -> Choice:
+        """Return the row of the best node, any of several that are equally good. Raises PluginError.
+
+        With ``answers`` extenders have a say: a question to them is returned where their answer is not there yet.
+        """
         # A nominated pod: plugin after plugin, first about its node alone, which is work for the filters of one row.
         # Any other whose answers are cached: by the cache, which returns None when only all plugins can tell.
         # Otherwise, and after such a None: plugin after plugin, about all rows.
         nominated = self.nominated_row(decision.pod, decision.table)
-        if nominated is None:
+        if nominated is None and answers is None:
             began = perf_counter()
             cached = self.cache.lookup(decision.pod, decision.table)
             if cached is not None:
                 row = self._choose_from_cache(decision, cached, began)
                 if row is not None:
                     return row
-        return self._choose_from_plugins(decision, nominated)
+        return self._choose_from_plugins(decision, nominated, answers)
 
     # By cached answers.
 
@@ -104,7 +111,7 @@ class NodeChooser:
         """
         pod, table = decision.pod, decision.table
         pre_filter_began = perf_counter()
-        answers = {**cached.node.plugins.pre_filter_answers, **cached.plugins.pre_filter_answers}
+        answers = {**cached.node_answers.prepared.pre_filter_answers, **cached.prepared.pre_filter_answers}
         # From here on every way out leaves in ``decision`` what was answered: no hook runs twice for one decision.
         decision.pre_filter_answers = answers
         if not cached.is_usable:
@@ -150,7 +157,7 @@ class NodeChooser:
         score_began = perf_counter()
         total = cached.total
         # Their worth depends on which nodes are feasible in this decision, so that only the raw numbers are cached.
-        for unnormalized in cached.node.unnormalized:
+        for unnormalized in cached.node_answers.unnormalized:
             scorer, scores, state = unnormalized.scorer, unnormalized.scores, unnormalized.state
             total = total + scorer.weighted(scorer.normalized(decision.pod, nodes, scores, state))
         others = run_score_plugins(self._uncached.score, decision.pod, nodes, states, skipped)
@@ -167,17 +174,42 @@ class NodeChooser:
 
     # By plugin after plugin.
 
-    def _choose_from_plugins(self, decision: DecisionState, nominated: int | None) -> int | NoFeasibleNode:
-        """Ask all plugins, about the row that the pod is ``nominated`` to before all others if it has one."""
+    def _choose_from_plugins(
+        self, decision: DecisionState, nominated: int | None, answers: ExtenderAnswers | None
+    ) -> Choice:
+        """Ask all plugins, about the row that the pod is ``nominated`` to before all others if it has one.
+
+        After the plugins the extenders, if they have a say: about the nominated node, about the feasible nodes, and
+        about scores.
+        """
         diagnosis = Diagnosis(len(decision.table))
         nodes = self._run_pre_filters(decision, diagnosis)
         if nominated is not None and self.fits_nominated_row(decision, nominated, nodes, diagnosis):
-            return nominated
-        self._run_filters(decision, nodes, diagnosis, self._sampler)
+            if answers is None:
+                return nominated
+            name, answer = decision.table.names[nominated], answers.nominated_node
+            if answer is None or name not in answer.question.nodes:
+                return FilterQuestion((name,), is_nominated_node=True)
+            if name in answer.allowed:
+                return nominated
+        # Once extenders were asked about a sample it stays the same: another would hold nodes that they do not know.
+        sampler = self._sampler if answers is None or answers.filtered is None else None
+        self._run_filters(decision, nodes, diagnosis, sampler)
         count = np.count_nonzero(nodes.feasible)
+        if count and answers is not None:
+            question = self._apply_answer(answers, nodes, diagnosis)
+            if question is not None:
+                return question
+            count = np.count_nonzero(nodes.feasible)
         if not count:
             return NoFeasibleNode(nodes, diagnosis)
-        return int(nodes.feasible.argmax()) if count == 1 else self._best_by_plugins(decision, nodes)
+        if count == 1:
+            return int(nodes.feasible.argmax())
+        if answers is None:
+            return self._best_by_plugins(decision, nodes)
+        if answers.scores is None:
+            return ScoreQuestion(_feasible_names(nodes))
+        return self._best_by_plugins(decision, nodes, _scores_of_extenders(answers.scores, nodes))
 
     def _run_pre_filters(self, decision: DecisionState, diagnosis: Diagnosis) -> NodeTable:
         """Run every ``pre_filter`` that has not answered yet; return the nodes, those in play that it leaves."""
@@ -261,42 +293,6 @@ class NodeChooser:
 
     # With extenders.
 
-    def choose_with_extenders(
-        self, decision: DecisionState, answers: ExtenderAnswers
-    ) -> int | NoFeasibleNode | FilterQuestion | ScoreQuestion:
-        """Return the row of the best node, or the question to ask before that is known. Raises PluginError."""
-        table, diagnosis = decision.table, Diagnosis(len(decision.table))
-        nodes = self._run_pre_filters(decision, diagnosis)
-        nominated = self.nominated_row(decision.pod, table)
-        if nominated is not None and self.fits_nominated_row(decision, nominated, nodes, diagnosis):
-            name, answer = table.names[nominated], answers.nominated_node
-            if answer is None or name not in answer.question.nodes:
-                return FilterQuestion((name,), is_nominated_node=True)
-            if name in answer.allowed:
-                return nominated
-        # Once they were asked about a sample it stays the same: another would hold nodes they were not asked about.
-        sampler = self._sampler if answers.filtered is None else None
-        self._run_filters(decision, nodes, diagnosis, sampler)
-        if not np.count_nonzero(nodes.feasible):
-            return NoFeasibleNode(nodes, diagnosis)
-        question = self._apply_answer(answers, nodes, diagnosis)
-        if question is not None:
-            return question
-        count = np.count_nonzero(nodes.feasible)
-        if not count:
-            return NoFeasibleNode(nodes, diagnosis)
-        if count == 1:
-            return int(nodes.feasible.argmax())
-        if answers.scores is None:
-            return ScoreQuestion(_feasible_names(nodes))
-        scores = np.zeros(len(nodes), np.int64)
-        for name, score in answers.scores.items():
-            row = nodes.row(name)
-            if row is not None:
-                # As Go's int64 overflows: extenders may score, and documents weigh, as high as they like.
-                scores[row] = (score + 2**63) % 2**64 - 2**63
-        return self._best_by_plugins(decision, nodes, scores)
-
     def _apply_answer(self, answers: ExtenderAnswers, nodes: NodeTable, diagnosis: Diagnosis) -> FilterQuestion | None:
         """Leave in play what the extenders allow, or return the question to ask them.
 
@@ -317,6 +313,17 @@ class NodeChooser:
         diagnosis.add_unresolvable(is_new)
         nodes.feasible = allowed
         return None
+
+
+def _scores_of_extenders(scores: Mapping[str, int], nodes: NodeTable) -> Ints:
+    """Return the extenders' ``scores`` row by row."""
+    by_row = np.zeros(len(nodes), np.int64)
+    for name, score in scores.items():
+        row = nodes.row(name)
+        if row is not None:
+            # As Go's int64 overflows: extenders may score, and documents weigh, as high as they like.
+            by_row[row] = wrap_int64(score)
+    return by_row
 
 
 def _note_rejections(answer: FilterAnswer, nodes: NodeTable, diagnosis: Diagnosis, rejected: Mask) -> None:
