@@ -117,8 +117,7 @@ class Ours:
         outcome = framework.schedule(pod, self._cache)
         match outcome:
             case Placed():
-                framework.binding.run_unreserve_plugins(outcome)
-                self._cache.forget(pod)
+                framework.release(outcome, self._cache)
                 return self._placed(outcome, explanation), explanation
             case Unschedulable():
                 return self._unschedulable(outcome, explanation), explanation

@@ -88,7 +88,7 @@ def test_a_placement_that_is_undone_takes_the_nomination_back() -> None:
     scene = Scene(["a"])
     outcome = scene.schedule(pod("p", HIGH, SMALL, status=ON_A))
     assert isinstance(outcome, Placed)
-    scene.framework.binding.run_unreserve_plugins(outcome)
+    scene.framework.release(outcome, scene.cluster)
     assert scene.nominations.node_of(outcome.pod) == ""
 
 

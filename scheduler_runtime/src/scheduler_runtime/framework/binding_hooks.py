@@ -261,11 +261,10 @@ class BindingHooks:
     def run_unreserve_plugins(self, placed: Placed) -> None:
         """Let the plugins give back what they reserved, last first, also where ``reserve`` did not run.
 
-        The pod is not going to its node, and not nominated to it any more.
+        The pod is not going to its node.
         """
         # It is still there if the pod's way ended before ``wait_on_permit`` began, as when a pre-flight fails.
         self._context.waiting.pop(placed.pod.metadata.uid, None)
-        self._context.services.nominations.clear(placed.pod)
         if self._unreserve:
             began = perf_counter()
             notify_plugins(self._unreserve, placed, self._failures)

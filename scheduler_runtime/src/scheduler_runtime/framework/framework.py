@@ -61,8 +61,8 @@ NO_NODES = "no nodes available to schedule pods"
 class Framework:
     """The plugins of one profile, called in the profile's order.
 
-    A pod that ``schedule`` places must end in ``binding.run_post_bind_plugins`` or in
-    ``binding.run_unreserve_plugins``; until then the pod is assumed on its node.
+    A pod that ``schedule`` places must end in ``binding.run_post_bind_plugins`` or in ``release``; until then the pod
+    is assumed on its node.
     """
 
     def __init__(
@@ -263,17 +263,18 @@ class Framework:
             rejected = self.binding.run_reserve_plugins(placed)
             outcome = rejected or self.binding.run_permit_plugins(placed)
         except Exception:  # a plugin's or ours: a pod that stayed assumed would hold its room for ever
-            self._undo(placed, cluster)
+            self.release(placed, cluster)
             raise
         if isinstance(outcome, Unschedulable):
-            self._undo(placed, cluster)
+            self.release(placed, cluster)
         return outcome
 
-    def _undo(self, placed: Placed, cluster: AssumeCache) -> None:
-        """Take the pod off its node again, after its plugins have given back what they reserved.
+    def release(self, placed: Placed, cluster: AssumeCache) -> None:
+        """Take the pod off its node and its nomination, after its plugins have given back what they reserved.
 
         Unreserve runs for all plugins, as upstream: also for those that reserved before the one that failed.
         """
+        self.nominations.clear(placed.pod)
         try:
             self.binding.run_unreserve_plugins(placed)
         finally:

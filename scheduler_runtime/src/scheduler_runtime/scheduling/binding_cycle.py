@@ -143,8 +143,7 @@ class BindingCycle:
         others are woken also when the pod was deleted long ago: only now is everything free that it had.
         """
         pod = placed.pod
-        framework.binding.run_unreserve_plugins(placed)
-        self._cache.forget(pod)
+        framework.release(placed, self._cache)
         wait_again()
         on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
         event = Event("Pod", Action.DELETE, on_its_node, None)

@@ -15,7 +15,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from scheduler_runtime.api import Pod
@@ -27,7 +26,7 @@ from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.scheduling.binding_sender import PodGoneError
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
-from scheduler_runtime.scheduling.reporting.pod_reporter import STRATEGIC_MERGE_PATCH
+from scheduler_runtime.scheduling.reporting.pod_reporter import STRATEGIC_MERGE_PATCH, pod_condition
 from scheduler_runtime.state.nominations import Nominations
 
 logger = logging.getLogger(__name__)
@@ -136,20 +135,12 @@ class Preemption:
 
     async def _write_disruption_target(self, victim: Pod, preemptor: Pod) -> None:
         """Write the condition that tells disruption-aware controllers why the victim ends, before it is deleted."""
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "PreemptionByScheduler",
-            "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
-        }
-        conditions = victim.status.conditions
-        current = next((current for current in conditions if current.type == "DisruptionTarget"), None)
-        if current and {name: getattr(current, name) for name in condition} == condition:
+        profile = preemptor.spec.scheduler_name
+        message = f"{profile}: preempting to accommodate a higher priority pod"
+        condition, is_new = pod_condition(victim, "DisruptionTarget", "True", "PreemptionByScheduler", message)
+        if not is_new:
             return
-        more: dict[str, Any] = {"observedGeneration": victim.metadata.generation}
-        if current is None or current.status != "True":
-            more["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = {"metadata": {"uid": victim.metadata.uid}, "status": {"conditions": [{**condition, **more}]}}
+        body = {"metadata": {"uid": victim.metadata.uid}, "status": {"conditions": [condition]}}
         await self._send("PATCH", victim, "/status", body, STRATEGIC_MERGE_PATCH)
 
     async def _send(

@@ -24,6 +24,25 @@ UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 
 
+def pod_condition(pod: Pod, kind: str, status: str, reason: str, message: str) -> tuple[dict[str, Any], bool]:
+    """Return a condition for the status of ``pod``, and whether it says anything that is not there yet.
+
+    As upstream's UpdatePodCondition: the time of transition is that of another status, not of another reason.
+    """
+    current = next((condition for condition in pod.status.conditions if condition.type == kind), None)
+    condition: dict[str, Any] = {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": pod.metadata.generation,
+    }
+    if current is None or current.status != status:
+        condition["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    is_new = current is None or (current.status, current.reason, current.message) != (status, reason, message)
+    return condition, is_new
+
+
 class PodConditions:
     """Writes to the status of pods through an outbox; of several reasons for one pod only the newest is sent."""
 
@@ -36,24 +55,11 @@ class PodConditions:
 
     def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
         """Make the pod's status contain ``reason``, ``message`` and the nominated node, if it does not yet."""
-        message = replace_unencodable(message)
-        current = next(
-            (condition for condition in pod.status.conditions or () if condition.type == "PodScheduled"), None
-        )
-        is_current = current and (current.status, current.reason, current.message) == ("False", reason, message)
+        condition, is_new = pod_condition(pod, "PodScheduled", "False", reason, replace_unencodable(message))
         # What we wrote ourselves counts more than the newest version that a watch has shown.
         nominated = self._expected.pop(pod.metadata.uid, pod.status.nominated_node_name)
-        if is_current and not self._nomination_patch(pod, nominated):
+        if not is_new and not self._nomination_patch(pod, nominated):
             return
-        condition: dict[str, Any] = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": reason,
-            "message": message,
-            "observedGeneration": pod.metadata.generation,
-        }
-        if current is None or current.status != "False":
-            condition["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # The nomination is looked up when the patch is sent: until then another decision may have changed it.
         self._put(pod, lambda: {"conditions": [condition], **self._nomination_patch(pod, nominated)})
 
