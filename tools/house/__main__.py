@@ -36,11 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # paths are shown as a reader types them: from the current folder
         root = Path(os.path.relpath(options.root))
-        groups = read_paths(options.paths) if options.paths else read_distributions(root)
         if options.check:
             broken = list(broken_limits(read_limits(root / "pyproject.toml"), read_distributions(root)))
             print(*broken, sep="\n", end="\n" if broken else "")
             return 1 if broken else 0
+        groups = read_paths(options.paths) if options.paths else read_distributions(root)
     except (OSError, SyntaxError, LimitsError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -184,7 +184,8 @@ def _last_line(node: ast.stmt) -> int:
 def _nesting(block: ast.AST) -> int:
     depth = 0
     for child in ast.iter_child_nodes(block):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        # an expression has no blocks in it, and most nodes are expressions
+        if isinstance(child, (ast.expr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         # ast shows ``elif`` as an ``if`` inside of the ``else``; a reader does not see it as deeper
         is_elif = isinstance(child, ast.If) and isinstance(block, ast.If) and block.orelse == [child]
