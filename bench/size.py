@@ -23,7 +23,7 @@ import uvloop
 import yaml
 
 import devcluster
-from bench.cluster.api import Api, nodes, pods
+from bench.cluster.api import BulkClient, nodes, pods
 from bench.cluster.client import Server
 from bench.cluster.prefilled_nodes import NAMESPACE, residents, statuses, with_images
 from bench.cluster.process_stats import peak_megabytes
@@ -105,7 +105,7 @@ class _Measurement:
 
     async def run(self) -> tuple[list[Size], Longest]:
         server = Server.of(self.cluster.kubeconfig)
-        async with asyncio.TaskGroup() as group, Api(server, group) as api:
+        async with asyncio.TaskGroup() as group, BulkClient(server, group) as api:
             await api.create(with_images(nodes(template(NODE_TEMPLATE), self.options.nodes, None)))
             await api.need_namespace(NAMESPACE)
             pod, how_many = template(POD_TEMPLATE), (self.options.pods, self.options.nodes)
@@ -125,7 +125,7 @@ class _Measurement:
                 schedulers.stop(contender, self.cluster)
             return sizes, await self._longest(api)
 
-    async def _longest(self, api: Api) -> Longest:
+    async def _longest(self, api: BulkClient) -> Longest:
         """Pauses of ours: until its first bind, and while it then schedules a burst."""
         process, _ = await self._first_bind(api, WATCHED)
         bound_first = time.time()
@@ -141,7 +141,7 @@ class _Measurement:
             scheduling=milliseconds(pauses.longest(since=bound_first)),
         )
 
-    async def _first_bind(self, api: Api, contender: Contender) -> tuple[Process, float]:
+    async def _first_bind(self, api: BulkClient, contender: Contender) -> tuple[Process, float]:
         """Start the contender while a pod waits; return the seconds until that pod has a node."""
         namespace = f"first-{time.time_ns():x}"
         bound = await api.follow(namespace)

@@ -23,7 +23,7 @@ MARK = "signature-label-"
 Request = tuple[str, bytes]
 
 
-class Api:
+class BulkClient:
     """An API server with thirty connections to it; watches and other endless tasks run in ``group``."""
 
     def __init__(self, server: Server, group: asyncio.TaskGroup) -> None:

@@ -12,16 +12,12 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from bench.cluster.client import Connection, Server
+from bench.cluster.client import Connection, Server, WatchError
 
 ACCEPT = "application/vnd.kubernetes.protobuf;stream=watch"
 ADDED = b"\x0a\x05ADDED"
 ERROR = b"\x0a\x05ERROR"
 SIZE = 4
-
-
-class WatchError(Exception):
-    """The API server reports an error on the watch: neither the count nor the run can be trusted any more."""
 
 
 class Bound:

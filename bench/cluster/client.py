@@ -29,6 +29,10 @@ class RefusedError(Exception):
         self.status = status
 
 
+class WatchError(Exception):
+    """The API server reports an error on a watch: lines are missing, so nothing can be judged or counted any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """An API server, with the token of a user."""

@@ -26,7 +26,7 @@ BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class DecisionCost:
     """Microseconds of CPU per pod, and the share of decisions that used a cached answer for the pod's class."""
 
     best: float
@@ -34,7 +34,7 @@ class Result:
     hit_share: float
 
 
-class Scene:
+class PlacementScene:
     """A cluster, a framework, and pods to place."""
 
     def __init__(self, family: Family, nodes: int) -> None:
@@ -68,19 +68,19 @@ class Scene:
         return spent + time.process_time_ns() - started
 
 
-def measure(family: Family, nodes: int, count: int) -> Result:
+def measure(family: Family, nodes: int, count: int) -> DecisionCost:
     """Place ``count`` pods on a cluster of ``nodes``."""
-    scene = Scene(family, nodes)
+    scene = PlacementScene(family, nodes)
     gc.collect()
     gc.freeze()  # the scene outlives the measurement: collections must not walk it
     times = sorted(scene.nanoseconds(pods) / BATCH / 1000 for pods in scene.batches(count))
     classes = scene.framework.answer_cache
-    return Result(times[0], times[len(times) // 2], classes.hits / max(classes.hits + classes.misses, 1))
+    return DecisionCost(times[0], times[len(times) // 2], classes.hits / max(classes.hits + classes.misses, 1))
 
 
 def profile(family: Family, nodes: int, count: int) -> None:
     """Print the ten functions in which the time goes."""
-    scene = Scene(family, nodes)
+    scene = PlacementScene(family, nodes)
     batches = list(scene.batches(count))
     profiler = cProfile.Profile()
     profiler.enable()

@@ -28,7 +28,7 @@ LOW, HIGH = {"priority": 0}, {"priority": 10}
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class NodePods:
     """The pods on each node."""
 
     title: str
@@ -40,29 +40,29 @@ class Kind:
 INCOMING = Shape(cpu="3000m", spec=HIGH)
 VICTIMS = (Shape(cpu="900m", spec=LOW),) * PODS_PER_NODE
 KINDS = {
-    "victims": Kind("all pods are of lower priority", VICTIMS),
-    "in-line": Kind("all pods are of lower priority, and 200 others wait for nodes of theirs", VICTIMS, 200),
-    "nobody": Kind("all pods are as important", (Shape(cpu="900m", spec=HIGH),) * PODS_PER_NODE),
-    "in-vain": Kind(
+    "victims": NodePods("all pods are of lower priority", VICTIMS),
+    "in-line": NodePods("all pods are of lower priority, and 200 others wait for nodes of theirs", VICTIMS, 200),
+    "nobody": NodePods("all pods are as important", (Shape(cpu="900m", spec=HIGH),) * PODS_PER_NODE),
+    "in-vain": NodePods(
         "one pod is of lower priority, which is not enough",
         (Shape(cpu="900m", spec=LOW), *(Shape(cpu="900m", spec=HIGH),) * (PODS_PER_NODE - 1)),
     ),
 }
 
 
-class Scene:
+class PreemptionScene:
     """Full nodes, and pods that fit on none."""
 
-    def __init__(self, kind: Kind, nodes: int) -> None:
+    def __init__(self, pods: NodePods, nodes: int) -> None:
         self.cache = Cache()
         self.framework = testing.framework()
         self.shapes = SharedSpecs()
         for row in range(nodes):
             self.cache.set_node(node(row))
-            for number, shape in enumerate(kind.there):
+            for number, shape in enumerate(pods.there):
                 pod = self.shapes.share(shape.pod(f"there-{row}-{number}"), BY_CONTAINER)
                 self.cache.add(replace(pod, spec=replace(pod.spec, node_name=f"node-{row}")))
-        for number in range(kind.nominated):
+        for number in range(pods.nominated):
             self.framework.nominations.nominate(INCOMING.pod(f"nominated-{number}"), f"node-{number}")
 
     def milliseconds(self, count: int) -> Iterator[float]:
@@ -79,9 +79,9 @@ class Scene:
             self.framework.nominations.forget(pod.uid)
 
 
-def measure(kind: Kind, nodes: int, count: int = 20) -> tuple[float, float]:
+def measure(pods: NodePods, nodes: int, count: int = 20) -> tuple[float, float]:
     """The least and the median milliseconds of a decision on a cluster of ``nodes``."""
-    scene = Scene(kind, nodes)
+    scene = PreemptionScene(pods, nodes)
     list(scene.milliseconds(1))
     gc.collect()
     gc.freeze()  # the scene outlives the measurement: collections must not walk it
@@ -89,9 +89,9 @@ def measure(kind: Kind, nodes: int, count: int = 20) -> tuple[float, float]:
     return times[0], times[len(times) // 2]
 
 
-def profile(kind: Kind, nodes: int, count: int = 20) -> None:
+def profile(pods: NodePods, nodes: int, count: int = 20) -> None:
     """Print the ten functions in which the time goes."""
-    scene = Scene(kind, nodes)
+    scene = PreemptionScene(pods, nodes)
     with cProfile.Profile() as profiler:
         list(scene.milliseconds(count))
     pstats.Stats(profiler).sort_stats("tottime").print_stats(10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 
-from bench.cluster.api import Api, nodes, once, pods
+from bench.cluster.api import BulkClient, nodes, once, pods
 from bench.cluster.client import Connection
 from bench.workloads import Barrier, Churn, CreateAny, CreateNamespaces, CreateNodes, CreatePods, Step, Workload
 
@@ -16,7 +16,7 @@ WAIT_SECONDS = 600.0
 class Operations:
     """One workload on one API server."""
 
-    def __init__(self, api: Api, workload: Workload) -> None:
+    def __init__(self, api: BulkClient, workload: Workload) -> None:
         self._api = api
         self._workload = workload
         self._created: dict[str, int] = {}

@@ -13,7 +13,7 @@ import uvloop
 
 import devcluster
 from bench.cluster import bind_counter
-from bench.cluster.api import Api
+from bench.cluster.api import BulkClient
 from bench.cluster.client import Server
 from bench.cluster.process_stats import Cpu, cpu_seconds, peak_megabytes
 from bench.side_by_side import placement_check, schedulers
@@ -128,7 +128,7 @@ class _Attempt:
     pids: Mapping[str, int]
 
     async def run(self) -> Run:
-        async with asyncio.TaskGroup() as group, Api(Server.of(self.cluster.kubeconfig), group) as api:
+        async with asyncio.TaskGroup() as group, BulkClient(Server.of(self.cluster.kubeconfig), group) as api:
             operations = Operations(api, self.workload)
             *before, last_step = enumerate(self.workload.steps)
             for number, step in before:
@@ -158,7 +158,7 @@ class _Attempt:
                 faults=faults,
             )
 
-    async def _measure(self, api: Api, operations: Operations, step: CreatePods, where: str) -> _Measured:
+    async def _measure(self, api: BulkClient, operations: Operations, step: CreatePods, where: str) -> _Measured:
         bound = await api.follow(where)
         await quiet(self.pids["scheduler"])
         already, samples = bound.count, list[bind_counter.Sample]()
@@ -172,7 +172,7 @@ class _Attempt:
         used = Cpu.of(self.pids).since(before)
         return _Measured(seconds, settled - began, bind_counter.rates(samples), used, events)
 
-    async def _settled(self, api: Api, where: str) -> tuple[int, float]:
+    async def _settled(self, api: BulkClient, where: str) -> tuple[int, float]:
         """Wait until the contender is quiet and writes no more events; return their number, and since when."""
         path = f"/apis/events.k8s.io/v1/namespaces/{where}/events"
         events, since = -1, 0.0

@@ -14,7 +14,7 @@ from typing import Any
 from bench.soak.ledger import Ledger
 from bench.soak.objects import Node, Pod
 from bench.soak.plan import Plan
-from bench.soak.pod_families import BLUE, COLOR, CROWDED, GATED, GREEN, ORDINARY, POOL, Family, families
+from bench.soak.pod_families import BLUE, COLOR, CROWDED, GATED, GREEN, ORDINARY, POOL, PodFamily, families
 from devcluster.controlplane.kwok_nodes import fake_node
 from scheduler_runtime.kube.client import ApiError, Client
 
@@ -31,7 +31,7 @@ LEAST_SHARE = 0.04
 """The least share of one family in the replaced pods, however small the family is."""
 
 
-class Churn:
+class PodChurn:
     """Keeps the planned number of pods of each family, and replaces them all the time."""
 
     def __init__(self, client: Client, ledger: Ledger, plan: Plan) -> None:
@@ -115,7 +115,7 @@ class Churn:
         for _ in range(min(missing, WORKERS)):
             await self._create(family)
 
-    async def _end_one(self, family: Family, pods: Sequence[Pod]) -> None:
+    async def _end_one(self, family: PodFamily, pods: Sequence[Pod]) -> None:
         """Delete a pod, one with a node if there is one; a gated pod may lose its gate before."""
         pod = self._random.choice([pod for pod in pods if pod.node] or pods)
         gated = [pod for pod in pods if pod.is_gated]
@@ -124,7 +124,7 @@ class Churn:
             self.done["pods let in"] += 1
         await self._delete(pod)
 
-    async def _create(self, family: Family) -> None:
+    async def _create(self, family: PodFamily) -> None:
         await self._client.request("POST", PODS, body=family.pod(next(self._numbers)))
         self.done["pods created"] += 1
 

@@ -8,15 +8,11 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from bench.cluster.client import Connection, Server
+from bench.cluster.client import Connection, Server, WatchError
 from bench.soak.ledger import Ledger
 from bench.soak.objects import Node, Pod
 
 Kind = TypeVar("Kind", bound=Pod | Node)
-
-
-class WatchError(Exception):
-    """The API server reports an error on a watch: events are missing, so nothing can be judged any more."""
 
 
 class Event(msgspec.Struct):

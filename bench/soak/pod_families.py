@@ -27,7 +27,7 @@ PER_GROUP = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class PodFamily:
     """Pods of one kind, and their planned number."""
 
     name: str
@@ -54,20 +54,20 @@ class Family:
         }
 
 
-def families(plan: Plan) -> list[Family]:
+def families(plan: Plan) -> list[PodFamily]:
     """All of them. The crowded nodes have 32 processors: eight unimportant pods, or two important ones and two."""
     few = max(4, plan.nodes // 100)
     many = round(plan.nodes * plan.pods_per_node)
     return [
-        Family("plain", many * 5 // 10),
-        Family("spread", many * 2 // 10, spec=spread_over_zones),
-        Family("apart", many * 1 // 10, spec=apart_by_host, labels=lambda number: {APART: _group(number)}),
-        Family("packed", many * 1 // 10, scheduler=SECOND),
-        Family("colored", many * 1 // 10, spec=lambda _: {"nodeSelector": {POOL: ORDINARY, COLOR: BLUE}}),
-        Family("low", plan.crowded * 8, cpu="4", spec=lambda _: _crowding(LOW)),
-        Family("high", plan.crowded, cpu="12", spec=lambda _: _crowding(HIGH)),
-        Family("nowhere", few, cpu="1000"),
-        Family(GATED, few, spec=lambda _: {"schedulingGates": [{"name": GATE}]}),
+        PodFamily("plain", many * 5 // 10),
+        PodFamily("spread", many * 2 // 10, spec=spread_over_zones),
+        PodFamily("apart", many * 1 // 10, spec=apart_by_host, labels=lambda number: {APART: _group(number)}),
+        PodFamily("packed", many * 1 // 10, scheduler=SECOND),
+        PodFamily("colored", many * 1 // 10, spec=lambda _: {"nodeSelector": {POOL: ORDINARY, COLOR: BLUE}}),
+        PodFamily("low", plan.crowded * 8, cpu="4", spec=lambda _: _crowding(LOW)),
+        PodFamily("high", plan.crowded, cpu="12", spec=lambda _: _crowding(HIGH)),
+        PodFamily("nowhere", few, cpu="1000"),
+        PodFamily(GATED, few, spec=lambda _: {"schedulingGates": [{"name": GATE}]}),
     ]
 
 

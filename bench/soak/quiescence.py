@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.soak.auditing import Audit
-from bench.soak.churn import Churn
+from bench.soak.churn import PodChurn
 from bench.soak.ledger import Ledger, names
 from bench.soak.metrics import Truth, doubts, doubts_about_resources
 from bench.soak.pair import Pair, until
@@ -25,7 +25,7 @@ class Calm:
         self._audit = audit
         self._pair = pair
 
-    async def settle(self, churn: Churn) -> None:
+    async def settle(self, churn: PodChurn) -> None:
         """Wait until every pod that fits has a node, and the others have a reason in their status."""
         await churn.tidy()
         seconds = self._plan.bound_seconds

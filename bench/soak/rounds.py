@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bench.cluster.client import Server
 from bench.soak.auditing import Audit
-from bench.soak.churn import Churn
+from bench.soak.churn import PodChurn
 from bench.soak.ledger import Ledger, percentile
 from bench.soak.ledger_watch import watches
 from bench.soak.pair import Pair
@@ -80,7 +80,7 @@ class Soak:
         return faults
 
     @contextlib.asynccontextmanager
-    async def _watched(self) -> AsyncIterator[Churn]:
+    async def _watched(self) -> AsyncIterator[PodChurn]:
         """Watch the cluster, the logs and the memory inside this block."""
         server = Server.of(self._cluster.kubeconfig)
         admin = credentials.load(str(self._cluster.kubeconfig))
@@ -95,12 +95,12 @@ class Soak:
             endless = [group.create_task(watch.follow(server)) for watch in watches(self._ledger)]
             endless.append(group.create_task(look()))
             try:
-                yield Churn(client, self._ledger, self.plan)
+                yield PodChurn(client, self._ledger, self.plan)
             finally:
                 for task in endless:
                     task.cancel()
 
-    async def _round(self, number: int, churn: Churn) -> Round:
+    async def _round(self, number: int, churn: PodChurn) -> Round:
         start, bound_before = time.monotonic(), self._ledger.bound
         self._ledger.waits.clear()
         async with churn.going_on():

@@ -18,7 +18,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
-class Spread:
+class HistogramSeries:
     """One series of a histogram."""
 
     name: str
@@ -62,23 +62,23 @@ class Scrape:
         whole = PARTS.sub("", name)
         return whole if self.kinds.get(whole) == "histogram" else name
 
-    def spreads(self) -> Iterator[Spread]:
+    def histograms(self) -> Iterator[HistogramSeries]:
         """Every series of the histograms."""
-        spreads: dict[tuple[str, Labels], Spread] = {}
+        histograms: dict[tuple[str, Labels], HistogramSeries] = {}
         for (name, labels), number in self.numbers.items():
             family = self.family(name)
             if self.kinds.get(family) != "histogram":
                 continue
             of = tuple(label for label in labels if label[0] != "le")
-            spread = spreads.setdefault((family, of), Spread(series_text(family, of)))
+            histogram = histograms.setdefault((family, of), HistogramSeries(series_text(family, of)))
             match name.removeprefix(family):
                 case "_bucket":
-                    spread.buckets.append((float(dict(labels)["le"]), number))
+                    histogram.buckets.append((float(dict(labels)["le"]), number))
                 case "_sum":
-                    spread.sum = number
+                    histogram.sum = number
                 case "_count":
-                    spread.count = number
-        yield from spreads.values()
+                    histogram.count = number
+        yield from histograms.values()
 
     @property
     def series(self) -> int:
