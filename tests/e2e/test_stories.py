@@ -6,7 +6,7 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from devcluster.model.api import Api
+from devcluster.model.api import AdminApi
 from examples.demo import containers
 from examples.demo.installation import install_operator
 from examples.demo.kubectl import Kubectl
@@ -29,5 +29,5 @@ def world(cluster: Cluster) -> Iterator[World]:
     containers.provide(cluster, IMAGE)
     kubectl = Kubectl(cluster.env())
     install_operator(kubectl, IMAGE)
-    with Api(cluster.server, cluster.ca, cluster.token) as api:
+    with AdminApi(cluster.server, cluster.ca, cluster.token) as api:
         yield World(api, kubectl, IMAGE, kill_container)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPResponse, HTTPSConnection
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 from devcluster import Cluster
+from devcluster.model.api import MERGE, AdminApi, RefusedError
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -28,31 +27,21 @@ PLURALS = {
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
 }
-MERGE = "application/merge-patch+json"
-
-
-class RefusedError(Exception):
-    """The API server refused a request; the message is its own."""
 
 
 class Administrator:
     """Requests to one API server, each thread on a connection of its own."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._address = urlsplit(cluster.server)
-        self._tls = ssl.create_default_context(cadata=cluster.ca.decode())
-        self._headers = {"Authorization": f"Bearer {cluster.token}"}
-        self._threads = threading.local()
-        self._open: list[http.client.HTTPSConnection] = []
+        self._api = AdminApi(cluster.server, cluster.ca, cluster.token, timeout=20)
         self._pool = ThreadPoolExecutor(CONNECTIONS)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *details: object) -> None:
         self._pool.shutdown()
-        for connection in self._open:
-            connection.close()
+        self._api.__exit__(*details)
 
     def all_of(self, act: Callable[[T], object], items: Iterable[T]) -> None:
         """Do ``act`` to every item, a few at a time. Raises what one of them raises."""
@@ -82,36 +71,15 @@ class Administrator:
 
     def request(self, method: str, where: str, body: Object | None = None, content: str = "application/json") -> Any:
         """Send one request and return the answer's object. Raises RefusedError."""
-        connection = self._connection()
         try:
-            headers = {**self._headers, "Content-Type": content}
-            connection.request(method, where, None if body is None else json.dumps(body), headers)
-            response = connection.getresponse()
-            answer = json.loads(response.read())
-        except BaseException:
-            connection.close()  # it reconnects when it is used again
+            return self._api.request(method, where, body, content)
+        except RefusedError as error:
+            error.add_note(f"{method} {where}\n{json.dumps(body)}")
             raise
-        if response.status >= 300:
-            raise RefusedError(f"{method} {where}: {answer.get('message', answer)}\n{json.dumps(body)}")
-        return answer
 
-    def _connection(self) -> http.client.HTTPSConnection:
-        connection: http.client.HTTPSConnection | None = getattr(self._threads, "connection", None)
-        if connection is None:
-            connection = self._threads.connection = self.connect()
-            self._open.append(connection)
-        return connection
-
-    def connect(self, timeout: float | None = 20) -> http.client.HTTPSConnection:
-        """A connection of one's own."""
-        return http.client.HTTPSConnection(
-            self._address.hostname or "", self._address.port, context=self._tls, timeout=timeout
-        )
-
-    def stream(self, connection: http.client.HTTPSConnection, where: str) -> http.client.HTTPResponse:
-        """Begin a watch on ``connection``."""
-        connection.request("GET", where, None, self._headers)
-        return connection.getresponse()
+    def stream(self, where: str) -> tuple[HTTPSConnection, HTTPResponse]:
+        """Begin a watch, on a connection of its own."""
+        return self._api.stream(where)
 
 
 def collection(item: Object) -> str:
@@ -136,9 +104,8 @@ class Followed:
         self.states: dict[str, list[Object]] = {}
         """All states of each of them, in order."""
         self._changed = threading.Condition()
-        self._connection = administrator.connect(timeout=None)
         version = administrator.request("GET", where)["metadata"]["resourceVersion"]
-        self._stream = administrator.stream(self._connection, f"{where}?watch=1&resourceVersion={version}")
+        self._connection, self._stream = administrator.stream(f"{where}?watch=1&resourceVersion={version}")
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> Self:

@@ -3,14 +3,14 @@
 from http.client import RemoteDisconnected
 from typing import Any
 
-from devcluster.model.api import Api, RefusedError
+from devcluster.model.api import AdminApi, RefusedError
 from scheduler_operator.resources import kinds
 
 KINDS = {kind.name.lower(): kind for kind in (*kinds.WATCHED, kinds.PROFILE, kinds.PLUGIN_CONFIG)}
 """Every kind that Berth has to do with, as kubectl calls one of it."""
 
 
-def read(api: Api, path: str) -> dict[str, Any]:
+def read(api: AdminApi, path: str) -> dict[str, Any]:
     """What is at ``path``. A server that was started anew since the last request, or is slow, is asked once more."""
     try:
         item: dict[str, Any] = api.get(path)
@@ -19,7 +19,7 @@ def read(api: Api, path: str) -> dict[str, Any]:
     return item
 
 
-def get_or_none(api: Api, path: str) -> dict[str, Any] | None:
+def get_or_none(api: AdminApi, path: str) -> dict[str, Any] | None:
     """The object at ``path``; None when there is none."""
     try:
         return read(api, path)

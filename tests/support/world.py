@@ -12,7 +12,7 @@ from urllib.parse import quote
 import yaml
 
 from devcluster import Cluster
-from devcluster.model.api import Api
+from devcluster.model.api import AdminApi
 from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 from scheduler_operator.resources import kinds
@@ -30,7 +30,7 @@ class World:
     What is looked at again and again is read through ``api``: each run of kubectl takes longer than the answer.
     """
 
-    api: Api
+    api: AdminApi
     kubectl: Kubectl
     pod_image: str
     kill: Callable[["World", Object], None]
@@ -135,7 +135,7 @@ def on_process_nodes(cluster: Cluster, image: str = "berth:test", *values: str) 
     kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
     install_operator(kubectl, image, *values)
     everywhere = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
-    with Api(cluster.server, cluster.ca, cluster.token) as api:
+    with AdminApi(cluster.server, cluster.ca, cluster.token) as api:
         yield World(api, kubectl, "devcluster/pause", kill_process, everywhere)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.node.processes import NotStarted, Process, Processes, Program
+from devcluster.node.processes import NotStarted, Processes, Program, RunningProgram
 from tests.support.eventually import eventually
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -56,7 +56,7 @@ def family(mark: str) -> str:
     return f"sleep {mark} & (setsid sleep {mark} &) ; echo ready; sleep {mark}; true"
 
 
-def run_one(program: Program, output: Path, act: Callable[[Process], None] | None = None) -> int:
+def run_one(program: Program, output: Path, act: Callable[[RunningProgram], None] | None = None) -> int:
     """Start a program, perhaps ``act`` on it once it has said that it is ready, and wait for its end."""
 
     async def run() -> int:
@@ -89,14 +89,14 @@ def test_what_a_program_leaves_behind_ends_with_it(mark: str, tmp_path: Path) ->
 
 def test_terminate_reaches_the_whole_process_group(mark: str, tmp_path: Path) -> None:
     assert (
-        run_one(program("sh", "-c", f"echo ready; sleep {mark}; true"), tmp_path / "log", Process.terminate)
+        run_one(program("sh", "-c", f"echo ready; sleep {mark}; true"), tmp_path / "log", RunningProgram.terminate)
         == -signal.SIGTERM
     )
     assert marked(mark) == []
 
 
 def test_a_program_that_ignores_sigterm_is_killed_when_its_time_is_over(mark: str, tmp_path: Path) -> None:
-    def end(process: Process) -> None:
+    def end(process: RunningProgram) -> None:
         process.end_within(60)
         process.terminate()
         process.end_within(0.2)
@@ -108,7 +108,7 @@ def test_a_program_that_ignores_sigterm_is_killed_when_its_time_is_over(mark: st
 
 
 def test_a_program_that_starts_nothing_runs_without_an_init(mark: str, tmp_path: Path) -> None:
-    def check_and_end(process: Process) -> None:
+    def check_and_end(process: RunningProgram) -> None:
         alive.extend(marked(mark))
         alive.remove(process.pid)
         process.terminate()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from devcluster.node.api import Api
+from devcluster.node.api import NodeApi
 from devcluster.node.pod.reported_status import ContainerReport, PodReport, Running
 from devcluster.node.pod.status_writer import StatusWriter
 from tests.devcluster.node.scripted import served
@@ -47,7 +47,7 @@ def write_once(statuses: list[int], token: Path) -> tuple[list[Object], StatusWr
         return web.json_response(merged(patches[-1]) if status == 200 else {"message": "no"}, status=status)
 
     async def write() -> StatusWriter:
-        async with served(answer) as server, Api(server, None, token) as api:
+        async with served(answer) as server, NodeApi(server, None, token) as api:
             writer = StatusWriter(api, POD, lambda: REPORT)
             await writer.write()
             return writer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from devcluster.node.api import Api
+from devcluster.node.api import NodeApi
 from devcluster.node.watch import Changed, Deleted, Interrupted, Listed, WatchEvent, watch
 from tests.devcluster.node.scripted import Step, served
 
@@ -79,7 +79,7 @@ async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[
         return await remaining.pop(0)(request)
 
     descriptions: list[str] = []
-    async with served(answer) as server, Api(server, None, token_file) as api:
+    async with served(answer) as server, NodeApi(server, None, token_file) as api:
         async for event in watch(api, "/pods"):
             descriptions.append(describe(event))
             if len(descriptions) == count:
@@ -150,7 +150,7 @@ def test_a_watch_goes_on(steps: list[Step], expected: list[str], tmp_path: Path)
 
 def test_a_server_that_is_away_is_waited_for(tmp_path: Path) -> None:
     async def first() -> list[str]:
-        async with Api("http://127.0.0.1:9", None, token) as api:
+        async with NodeApi("http://127.0.0.1:9", None, token) as api:
             async for event in watch(api, "/pods"):
                 return [describe(event)]
         raise AssertionError("a watch does not end")

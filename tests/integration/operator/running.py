@@ -17,7 +17,7 @@ from urllib.parse import quote
 import yaml
 
 from devcluster import Cluster
-from devcluster.model.api import Api
+from devcluster.model.api import AdminApi
 from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
 from tests.support.reading import KINDS, get_or_none
@@ -52,7 +52,7 @@ class Installed:
     """A cluster in which the chart is installed, without any operator running yet."""
 
     cluster: Cluster
-    api: Api
+    api: AdminApi
     directory: Path
 
     def apply(self, *objects: Object) -> None:
@@ -202,7 +202,7 @@ def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
     ]
     rendered = subprocess.run(chart, capture_output=True, text=True, check=True).stdout
     cluster.kubectl("apply", "--server-side", "-f", "-", input=rendered)
-    with Api(cluster.server, cluster.ca, cluster.token) as api:
+    with AdminApi(cluster.server, cluster.ca, cluster.token) as api:
         yield Installed(cluster, api, directory)
 
 

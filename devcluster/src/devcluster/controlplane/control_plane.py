@@ -11,7 +11,7 @@ from pathlib import Path
 from devcluster.controlplane import components, credentials, kwok_nodes
 from devcluster.controlplane.components import Ports, Site
 from devcluster.guard import Guard
-from devcluster.model.api import Api
+from devcluster.model.api import AdminApi
 from devcluster.model.cluster import Cluster, wait
 from devcluster.model.spec import Spec
 from devcluster.system.errors import PortInUseError
@@ -40,7 +40,7 @@ def start(
     attempt = 1
     while True:
         site = Site(spec, guard.directory, binaries, secrets, Ports(*ports(3)))
-        with Api(site.ports.server, secrets.ca.read_bytes(), secrets.tokens["admin"]) as api:
+        with AdminApi(site.ports.server, secrets.ca.read_bytes(), secrets.tokens["admin"]) as api:
             boot = _Boot(site, guard, api)
             try:
                 return boot.run()
@@ -54,7 +54,7 @@ def start(
 class _Boot:
     """One attempt to start everything."""
 
-    def __init__(self, site: Site, guard: Guard, api: Api) -> None:
+    def __init__(self, site: Site, guard: Guard, api: AdminApi) -> None:
         self._site = site
         self._guard = guard
         self._api = api

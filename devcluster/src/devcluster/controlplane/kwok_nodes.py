@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from devcluster.controlplane.components import FAKE_NODE, FAKE_NODE_ADDRESS
-from devcluster.model.api import Api
+from devcluster.model.api import AdminApi
 
 CONNECTIONS = 16
 ZONES = 3
@@ -45,7 +45,7 @@ def fake_node(number: int) -> dict[str, Any]:
     }
 
 
-def create(api: Api, count: int) -> None:
+def create(api: AdminApi, count: int) -> None:
     """Create the nodes kwok-0 to kwok-(count - 1), and take the not-ready taint off them.
 
     A node is born with the taint not-ready, which the controller manager takes off those that are
@@ -61,7 +61,7 @@ def create(api: Api, count: int) -> None:
             pass
 
 
-def are_usable(api: Api, count: int) -> bool:
+def are_usable(api: AdminApi, count: int) -> bool:
     """True when all nodes are Ready and without the not-ready taint that a new node has."""
     nodes = api.get("/api/v1/nodes?labelSelector=type%3Dkwok&resourceVersion=0")["items"]
     return sum(map(is_usable, nodes)) >= count

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcluster.guard import Guard
-from devcluster.model.api import Api
+from devcluster.model.api import AdminApi
 from devcluster.system.errors import DevclusterError, PortInUseError
 from devcluster.system.files import write_atomically
 from devcluster.system.processes import Process
@@ -83,7 +83,7 @@ class Cluster:
         """Start a stopped component with its old command; the API server answers when this returns."""
         process = self._guard.start(component)
         if component == "kube-apiserver":
-            with Api(self.server, self.ca, self.token) as api:
+            with AdminApi(self.server, self.ca, self.token) as api:
                 wait("the API server", api.is_ready, {component: process}, self.directory)
 
     def save(self) -> None:

@@ -6,7 +6,7 @@ import logging
 import shutil
 from collections.abc import Container
 
-from devcluster.node.api import Api, Object
+from devcluster.node.api import NodeApi, Object
 from devcluster.node.config import Config
 from devcluster.node.objects import Objects
 from devcluster.node.pod.life import Host, PodLife
@@ -23,7 +23,7 @@ _ENDING_SECONDS = 1
 async def run_node(config: Config) -> None:
     """Be the node until cancelled; then end every process within about a second."""
     processes = Processes(sole_parent=True)
-    async with Api(config.server, config.ca_file, config.token_file) as api:
+    async with NodeApi(config.server, config.ca_file, config.token_file) as api:
         host = Host(config=config, api=api, objects=Objects(api), processes=processes)
         try:
             async with asyncio.TaskGroup() as group:

@@ -32,7 +32,7 @@ class ApiError(Exception):
         return self.status in (404, 409, 422)
 
 
-class Api:
+class NodeApi:
     """A client that authenticates with whatever token the token file holds at the moment."""
 
     def __init__(self, server: str, ca_file: Path | None, token_file: Path) -> None:

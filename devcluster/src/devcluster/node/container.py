@@ -12,7 +12,7 @@ from devcluster.node.launch import Launch
 from devcluster.node.objects import NotAvailable
 from devcluster.node.pod.reported_status import ContainerReport, Running, State, Terminated, Waiting, terminated
 from devcluster.node.probes import Target, act, watch_health
-from devcluster.node.processes import NotStarted, Process, Processes
+from devcluster.node.processes import NotStarted, Processes, RunningProgram
 
 _STABLE_SECONDS = 600  # a container that ran this long is restarted as if it had never failed
 _LOG_TAIL_BYTES = 2048
@@ -56,8 +56,8 @@ class Container:
         self._last: Terminated | None = None
         self._restarts = 0
         self._started = self._ready = False
-        self._process: Process | None = None
-        self._ending: Process | None = None
+        self._process: RunningProgram | None = None
+        self._ending: RunningProgram | None = None
         self._stopping = asyncio.Event()
         self._target = Target(specification, setting.address, self._execute)
         self._launch: Launch | None = None
@@ -243,5 +243,5 @@ class Container:
         self._setting.surroundings.changed()
 
 
-def _container_id(process: Process) -> str:
+def _container_id(process: RunningProgram) -> str:
     return f"process://{process.pid}"

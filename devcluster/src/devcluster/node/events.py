@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 
-from devcluster.node.api import MERGE, Api, ApiError, Object
+from devcluster.node.api import MERGE, ApiError, NodeApi, Object
 from devcluster.node.clock import now
 
 logger = logging.getLogger(__name__)
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 class Recorder:
     """Writes events about one pod; a repeated event is counted instead of written again."""
 
-    def __init__(self, api: Api, node_name: str, pod: Object) -> None:
+    def __init__(self, api: NodeApi, node_name: str, pod: Object) -> None:
         self._api = api
         self._node_name = node_name
         self._pod = pod

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from devcluster.node.api import Api, Object
+from devcluster.node.api import NodeApi, Object
 from devcluster.node.watch import Changed, Deleted, Interrupted, Listed, watch
 
 _PATHS = {"ConfigMap": "configmaps", "Secret": "secrets"}
@@ -46,7 +46,7 @@ class _Followed:
 class Objects:
     """The current state of every followed object."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: NodeApi) -> None:
         self._api = api
         self._followed: dict[Reference, _Followed] = {}
 

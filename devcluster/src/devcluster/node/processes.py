@@ -33,7 +33,7 @@ class Program:
     forks: bool = True  # False: it starts nothing, so it needs no init
 
 
-class Process:
+class RunningProgram:
     """A running program. ``ended`` gives its return code: negative for the signal that killed it."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]", end_signal: int) -> None:
@@ -84,9 +84,9 @@ class Processes:
         self._sole_parent = sole_parent
         if sole_parent:
             init.adopt_orphans()
-        self._running: dict[int, Process] = {}
+        self._running: dict[int, RunningProgram] = {}
 
-    def start(self, program: Program, output: Path) -> Process:
+    def start(self, program: Program, output: Path) -> RunningProgram:
         """Start ``program`` with its output going to the end of the file ``output``. Raises NotStarted."""
         name, path = program.argv[0], program.environment.get("PATH", "")
         executable = shutil.which(str(program.directory / name) if "/" in name else name, path=path)
@@ -104,7 +104,7 @@ class Processes:
                 cwd=program.directory,
                 start_new_session=True,  # a Ctrl-C meant for the agent is not meant for the pods
             )
-        process = Process(popen, init.END_NOW if program.forks else signal.SIGKILL)
+        process = RunningProgram(popen, init.END_NOW if program.forks else signal.SIGKILL)
         self._running[process.pid] = process
         process.ended.add_done_callback(lambda _: self._forget(process))
         return process
@@ -117,7 +117,7 @@ class Processes:
             process.end_within(grace_seconds)
         await asyncio.gather(*(process.ended for process in running))
 
-    def _forget(self, process: Process) -> None:
+    def _forget(self, process: RunningProgram) -> None:
         del self._running[process.pid]
         while self._sole_parent and (orphans := init.children() - self._running.keys()):
             for orphan in orphans:  # its own children become ours with its end

@@ -6,7 +6,7 @@ import platform
 import socket
 from pathlib import Path
 
-from devcluster.node.api import MERGE, Api, ApiError, Object
+from devcluster.node.api import MERGE, ApiError, NodeApi, Object
 from devcluster.node.clock import Backoff, now, now_micro, seconds_since
 from devcluster.node.config import Config
 
@@ -82,7 +82,7 @@ def is_current(status: Object, desired: Object) -> bool:
 class Registration:
     """Registers the node, and renews its status and Lease again and again."""
 
-    def __init__(self, config: Config, api: Api) -> None:
+    def __init__(self, config: Config, api: NodeApi) -> None:
         self._config = config
         self._api = api
         self._server_version = ""

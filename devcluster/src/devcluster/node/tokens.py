@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from devcluster.node.api import Api, ApiError, Object
+from devcluster.node.api import ApiError, NodeApi, Object
 from devcluster.node.clock import Backoff
 from devcluster.node.objects import NotReadYet
 from devcluster.node.volumes import TokenKind, sources, token_kind
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 class Tokens:
     """The current tokens of one pod."""
 
-    def __init__(self, api: Api, pod: Object, refresh_at: float) -> None:
+    def __init__(self, api: NodeApi, pod: Object, refresh_at: float) -> None:
         self._api = api
         self._pod = pod
         self._refresh_at = refresh_at

@@ -11,7 +11,7 @@ import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from devcluster.node.api import Api, ApiError, Object
+from devcluster.node.api import ApiError, NodeApi, Object
 from devcluster.node.clock import Backoff
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Interrupted:
 WatchEvent = Listed | Changed | Deleted | Interrupted
 
 
-async def watch(api: Api, path: str, **selectors: str) -> AsyncIterator[WatchEvent]:
+async def watch(api: NodeApi, path: str, **selectors: str) -> AsyncIterator[WatchEvent]:
     """Yield a Listed first, and again whenever the server has forgotten our version; in between each change."""
     version = ""
     backoff = Backoff(0.2, 10)
@@ -81,7 +81,7 @@ async def watch(api: Api, path: str, **selectors: str) -> AsyncIterator[WatchEve
 
 
 async def _changes(
-    api: Api, path: str, version: str, selectors: dict[str, str]
+    api: NodeApi, path: str, version: str, selectors: dict[str, str]
 ) -> AsyncIterator[tuple[Changed | Deleted | None, str]]:
     """One watch request: each change with the version to resume from behind it."""
     seconds = str(random.randint(300, 600))  # noqa: S311 - spreads the load, keeps no secret

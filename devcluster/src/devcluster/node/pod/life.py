@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster.node.api import Api, ApiError, Object
+from devcluster.node.api import ApiError, NodeApi, Object
 from devcluster.node.clock import Backoff, seconds_since
 from devcluster.node.config import Config
 from devcluster.node.container import Container, Setting
@@ -30,7 +30,7 @@ class Host:
     """The parts that the pods of the node share."""
 
     config: Config
-    api: Api
+    api: NodeApi
     objects: Objects
     processes: Processes
 

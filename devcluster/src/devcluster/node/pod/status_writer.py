@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from devcluster.node.api import Api, ApiError, Object
+from devcluster.node.api import ApiError, NodeApi, Object
 from devcluster.node.clock import Backoff, now
 from devcluster.node.pod.reported_status import PodReport, desired_status, status_patch
 
@@ -19,7 +19,7 @@ def pod_path(pod: Object) -> str:
 class StatusWriter:
     """Writes the status when the report differs from it, whichever of the two changed."""
 
-    def __init__(self, api: Api, pod: Object, report: Callable[[], PodReport]) -> None:
+    def __init__(self, api: NodeApi, pod: Object, report: Callable[[], PodReport]) -> None:
         self.pod = pod  # its newest state
         self._api = api
         self._report = report
