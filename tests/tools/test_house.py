@@ -160,7 +160,7 @@ def test_modules_beside_the_rooms_are_listed(tmp_path: Path) -> None:
             Limits(words_percent={"runtime": 0.5}),
             "told = 1\n",
             "runtime: 100.00 % of the identifiers contain a vague word (found, told, each …), at most 0.5 %: "
-            "name the thing itself; most (1) in FOLDER/kube/client.py; "
+            "name the thing itself; most (1) in FOLDER/kube/client.py:1; "
             "all: python -m tools.house --list words FOLDER",
             id="words",
         ),
@@ -168,7 +168,7 @@ def test_modules_beside_the_rooms_are_listed(tmp_path: Path) -> None:
             Limits(one_caller_percent={"runtime": 10}),
             "def _f(): ...\ndef g(): _f()\n",
             "runtime: 50.0 % of the functions are private with one caller, at most 10 %: fold them into the caller; "
-            "most (1) in FOLDER/kube/client.py; all: python -m tools.house --list one-caller FOLDER",
+            "most (1) in FOLDER/kube/client.py:1; all: python -m tools.house --list one-caller FOLDER",
             id="one-caller",
         ),
         pytest.param(
@@ -181,7 +181,7 @@ def test_modules_beside_the_rooms_are_listed(tmp_path: Path) -> None:
             Limits(late_attributes={"runtime": 0}),
             "queue.on_ready = print\n",
             "runtime: 1 attributes are set on objects of other packages, at most 0: hand the values over at "
-            "construction; most (1) in FOLDER/kube/client.py; all: python -m tools.house --list late FOLDER",
+            "construction; most (1) in FOLDER/kube/client.py:1; all: python -m tools.house --list late FOLDER",
             id="late",
         ),
         pytest.param(
@@ -211,6 +211,17 @@ def test_a_broken_limit_is_reported_with_the_file_and_what_to_do(
 ) -> None:
     tree = group(tmp_path, kube__client=source, kube__other="") if source else group(tmp_path, stray="", kube__a="")
     assert list(broken_limits(limits, [tree])) == [sentence.replace("FOLDER", str(tree.folder))]
+
+
+def test_class_names_in_several_modules_are_counted_but_for_those_of_kubernetes(tmp_path: Path) -> None:
+    classes = "class Pod: ...\nclass Node: ...\nclass _Pods: ...\n"
+    tree = group(tmp_path, kube__a=f"class Client: ...\n{classes}", kube__b=classes)
+    limits = Limits(repeated_class_names={"runtime": 0}, names_of_kubernetes=["Node"])
+    assert measure(tree.modules).repeated_class_names == 2
+    assert list(broken_limits(limits, [tree])) == [
+        "runtime: 1 class names stand in more than one module (Pod), at most 0: rename one of two; most (1) in "
+        f"{tmp_path}/kube/a.py:2; all: python -m tools.house --list class-names {tmp_path}"
+    ]
 
 
 def test_limits_that_hold_say_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.house.measures import repeated_class_names
 from tools.house.module import Docstring
 from tools.house.tree import NO_ROOM, Group
 
@@ -93,6 +94,14 @@ def late_attributes(group: Group) -> Iterator[Finding]:
                 yield Finding(module.path, mention.line, mention.text)
 
 
+def class_names(group: Group) -> Iterator[Finding]:
+    """Public classes whose name another module of the group has as well: one word for two things."""
+    repeated = repeated_class_names(group.modules)
+    mentions = [(mention, module) for module in group.modules for mention in module.classes if mention.text in repeated]
+    for mention, module in sorted(mentions, key=lambda pair: pair[0].text):
+        yield Finding(module.path, mention.line, mention.text)
+
+
 def layout(group: Group) -> Iterator[Finding]:
     """Modules that stand beside the rooms of a package instead of in one of them."""
     for module in group.modules:
@@ -113,6 +122,7 @@ LISTS: Mapping[str, Callable[[Group], Iterator[Finding]]] = {
     "docstrings": docstrings,
     "openings": openings,
     "late": late_attributes,
+    "class-names": class_names,
     "layout": layout,
     "small": small_modules,
 }

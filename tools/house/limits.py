@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.house.findings import Finding, docstrings, late_attributes, layout, one_caller, words
+from tools.house.findings import Finding, class_names, docstrings, late_attributes, layout, one_caller, words
 from tools.house.measures import measure
 from tools.house.module import Module
 from tools.house.tree import Group
@@ -26,6 +26,9 @@ class Limits:
     one_caller_percent: dict[str, float] = field(default_factory=dict)
     docstring_faults: dict[str, int] = field(default_factory=dict)
     late_attributes: dict[str, int] = field(default_factory=dict)
+    repeated_class_names: dict[str, int] = field(default_factory=dict)
+    names_of_kubernetes: list[str] = field(default_factory=list)
+    """Names that classes of several modules may have, because Kubernetes calls the thing so."""
     root_modules: dict[str, list[str]] = field(default_factory=dict)
     """Modules that may stand beside the rooms."""
     docstring_lines_per_100: dict[str, float] = field(default_factory=dict)
@@ -94,6 +97,19 @@ def too_many_late_attributes(limits: Limits, groups: Sequence[Group]) -> Iterato
             )
 
 
+def too_many_repeated_class_names(limits: Limits, groups: Sequence[Group]) -> Iterator[str]:
+    """Compare the number of class names that stand in more than one module."""
+    for name, number in limits.repeated_class_names.items():
+        group = _group(name, groups)
+        repeated = [finding for finding in class_names(group) if finding.text not in limits.names_of_kubernetes]
+        names = sorted({finding.text for finding in repeated})
+        if len(names) > number:
+            yield (
+                f"{name}: {len(names)} class names stand in more than one module ({', '.join(names)}), "
+                f"at most {number}: rename one of two{_where(group, repeated, 'class-names')}"
+            )
+
+
 def modules_without_room(limits: Limits, groups: Sequence[Group]) -> Iterator[str]:
     """Look for modules that stand beside the rooms."""
     for name, allowed in limits.root_modules.items():
@@ -128,6 +144,7 @@ CHECKS = (
     too_many_one_caller_functions,
     faulty_docstrings,
     too_many_late_attributes,
+    too_many_repeated_class_names,
     modules_without_room,
     too_little_text,
 )
@@ -154,5 +171,7 @@ def _modules_with_text(name: str, groups: Sequence[Group], limits: Limits) -> li
 
 
 def _where(group: Group, findings: Iterable[Finding], listing: str) -> str:
-    path, number = Counter(finding.path for finding in findings).most_common(1)[0]
-    return f"; most ({number}) in {path}; all: python -m tools.house --list {listing} {group.folder}"
+    places = list(findings)
+    path, number = Counter(finding.path for finding in places).most_common(1)[0]
+    line = next(finding.line for finding in places if finding.path == path)
+    return f"; most ({number}) in {path}:{line}; all: python -m tools.house --list {listing} {group.folder}"

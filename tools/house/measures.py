@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,8 @@ class Measures:
     any_per_1000: float
     casts: int
     type_ignores: int
+    repeated_class_names: int
+    """Names of public classes that stand in more than one module."""
     words_percent: float
     """Identifiers that contain one of the vague words, of all identifiers."""
 
@@ -79,12 +82,19 @@ def measure(modules: Sequence[Module]) -> Measures:
         any_per_1000=_per(1000, _total(modules, lambda module: module.any_annotations), code_lines),
         casts=_total(modules, lambda module: module.casts),
         type_ignores=_total(modules, lambda module: module.type_ignores),
+        repeated_class_names=len(repeated_class_names(modules)),
         words_percent=_per(
             100,
             _total(modules, lambda module: len(module.vague_identifiers)),
             _total(modules, lambda module: module.identifiers),
         ),
     )
+
+
+def repeated_class_names(modules: Iterable[Module]) -> set[str]:
+    """Return the names of public classes that stand in more than one module."""
+    times = Counter(name for module in modules for name in {mention.text for mention in module.classes})
+    return {name for name, count in times.items() if count > 1}
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int:
@@ -116,6 +126,7 @@ ROWS: Sequence[tuple[str, Callable[[Measures], str]]] = (
     ("attributes set on others, per 1,000", lambda m: f"{m.attributes_set_on_others_per_1000:.1f}"),
     ("private attribute of another object", lambda m: f"{m.private_attributes_of_others}"),
     ("Any per 1,000; cast; type: ignore", lambda m: f"{m.any_per_1000:.1f};{m.casts};{m.type_ignores}"),
+    ("class names in several modules", lambda m: f"{m.repeated_class_names}"),
     ("vague words, of all identifiers", lambda m: f"{m.words_percent:.2f} %"),
 )
 

@@ -89,6 +89,8 @@ class Module:
     comments: int
     functions: tuple[Function, ...]
     docstrings: tuple[Docstring, ...]
+    classes: tuple[Mention, ...]
+    """Public classes at the top of the module."""
     identifiers: int
     vague_identifiers: tuple[Mention, ...]
     lambdas: int
@@ -136,6 +138,11 @@ def read_module(path: Path) -> Module:
         comments=sum(re.search(r"\w", DIRECTIVE.sub("", comment)) is not None for comment in comments),
         functions=tuple(_functions(nodes)),
         docstrings=tuple(_docstrings(tree, nodes)),
+        classes=tuple(
+            Mention(statement.lineno, statement.name)
+            for statement in tree.body
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_")
+        ),
         identifiers=sum(1 for _ in _identifiers(nodes)),
         vague_identifiers=tuple(_vague_identifiers(nodes)),
         lambdas=len(nodes[ast.Lambda]),
