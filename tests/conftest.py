@@ -28,9 +28,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing
     return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_collection() -> None:
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: no garbage collection need look at it again."""
+    """What was collected stays until the end: garbage collections look at it neither meanwhile nor later."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ class Extender(ThreadingHTTPServer):
 def serving(answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> Iterator[Extender]:
     """Serve until the end of the ``with``."""
     server = Extender(answers, tls)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield server

@@ -110,7 +110,7 @@ async def served(script: Script) -> AsyncIterator[str]:
     """Serve ``script``; where it is served."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", script.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
+    runner = web.AppRunner(app, shutdown_timeout=0.01, handler_cancellation=True, access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -53,7 +53,7 @@ def server() -> Iterator[Server]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         state.port = http.server_address[1]
-        thread = threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True)
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield state
         http.shutdown()

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-import yaml
 from pydantic import Field
 
 from scheduler_operator.generate import crds
@@ -35,7 +34,7 @@ def nodes(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, An
 
 SCHEMAS = {
     f"{crd['spec']['names']['kind']}.{part}": schema
-    for crd in (yaml.safe_load(text) for text in crds.texts().values())
+    for crd in (crds.profile_crd(), crds.plugin_config_crd())
     for part, schema in crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"].items()
     if part in ("spec", "status")
 }

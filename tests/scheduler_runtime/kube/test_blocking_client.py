@@ -49,7 +49,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     tls = ssl.create_default_context(cafile=files[0])
     there = Served(Credentials(f"https://127.0.0.1:{server.server_port}", tls=tls, server_name="localhost"))
     context.sni_callback = lambda _, name, __: there.called.append(name)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield there
     server.shutdown()

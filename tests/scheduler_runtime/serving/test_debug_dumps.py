@@ -96,7 +96,7 @@ def api_server(**items: list[dict[str, Any]]) -> Iterator[Credentials]:
             """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield Credentials(f"http://127.0.0.1:{server.server_port}")

@@ -44,7 +44,7 @@ def server() -> Iterator[str]:
     """A server in threads of its own."""
     Answers.is_over.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as serving:
-        threading.Thread(target=serving.serve_forever, args=(0.05,)).start()
+        threading.Thread(target=serving.serve_forever, args=(0.01,)).start()
         yield f"http://127.0.0.1:{serving.server_port}"
         Answers.is_over.set()
         serving.shutdown()

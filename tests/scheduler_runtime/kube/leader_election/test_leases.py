@@ -58,7 +58,7 @@ def server() -> Iterator[Server]:
 
     there = Server(("127.0.0.1", 0), Reply)
     there.answers, there.requests = [], []
-    thread = threading.Thread(target=there.serve_forever, args=(0.05,))
+    thread = threading.Thread(target=there.serve_forever, args=(0.01,))
     thread.start()
     yield there
     there.shutdown()

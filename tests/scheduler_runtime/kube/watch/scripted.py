@@ -106,7 +106,7 @@ class Watched:
 async def serving(script: Script) -> AsyncIterator[Client]:
     app = web.Application()
     app.router.add_get("/api/v1/nodes", script.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    runner = web.AppRunner(app, shutdown_timeout=0.01)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -274,6 +274,7 @@ async def test_what_is_dropped_is_not_sent_again_and_no_trouble(
     assert (request, outbox.dropped, caplog.records) == (["sent"], 0, [])
 
 
+@pytest.mark.usefixtures("short_delays")
 async def test_what_fails_is_sent_again_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     script = Script([refuses(500), refuses(503), says({})])
     async with sending(script) as (client, outbox):
