@@ -47,8 +47,9 @@ check-text:
 	@$(RUN)/python -m tools.house --check
 	@$(RUN)/mypy
 
+# More workers than cores: these tests wait for more than half of their time.
 test-quick:
-	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes and not thorough and not nightly"
+	@$(RUN)/pytest -q --numprocesses=5 -m "not cluster and not nodes and not thorough and not nightly"
 
 test-units:
 	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes and not nightly"
