@@ -1,4 +1,8 @@
-"""Pods and nodes of the API server, with the fields that the ledger needs."""
+"""Pods and nodes of the API server, with the fields that the ledger needs.
+
+The scheduler has structs of the same objects (``scheduler_runtime.state.objects``). They are not used here on purpose:
+a field that the scheduler reads wrongly must not be read wrongly by its judge as well.
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Scene:
         return int(self.cache.table.requested("cpu")[0])
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
                 await asyncio.sleep(0.005)
 

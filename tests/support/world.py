@@ -42,8 +42,8 @@ class World:
         self.kubectl("apply", "--server-side", "--filename=-", text=yaml.safe_dump_all(objects))
 
     def profile(self, name: str, **spec: Any) -> Object:
-        """A SchedulerProfile with quick leader election, so that the stories are short."""
-        election = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
+        """A SchedulerProfile with quick leader election: stories in which a leader is killed wait for its lease."""
+        election = {"leaseDuration": "8s", "renewDeadline": "6s", "retryPeriod": "1s"}
         scheduler = {"replicas": 2, "leaderElection": election, **spec.pop("scheduler", {})}
         return {
             "apiVersion": "berth.dev/v1alpha1",

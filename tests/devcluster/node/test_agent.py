@@ -37,7 +37,7 @@ def test_a_killed_agent_leaves_no_process_and_the_next_one_starts_its_pods_anew(
             world.until(name, is_ready)
         world.until("finished", lambda pod: pod["status"]["phase"] == "Succeeded")
         before = world.find("again")
-        eventually(lambda: len(node.processes()) >= 12, timeout=5)
+        eventually(lambda: len(node.processes()) >= 12, timeout=20)
         node.agent.kill()
         node.agent.wait()
         eventually(lambda: node.processes() == [], timeout=10)
@@ -83,7 +83,7 @@ def test_pods_outlive_an_absent_api_server(world: World, tmp_path: Path) -> None
         world.cluster.stop("kube-apiserver")
         eventually(lambda: "watch interrupted" in node.log.read_text(), timeout=10)
         os.kill(int(container(pod)["containerID"].removeprefix("process://")), signal.SIGKILL)
-        eventually(lambda: len(node.processes()) == 3, timeout=5)
+        eventually(lambda: len(node.processes()) == 3, timeout=20)
         world.cluster.start("kube-apiserver")
         pod = world.until("patient", lambda pod: container(pod)["restartCount"] == 1 and is_ready(pod), timeout=30)
         assert container(pod)["lastState"]["terminated"]["signal"] == 9

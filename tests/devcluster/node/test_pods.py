@@ -52,7 +52,7 @@ def test_a_program_gets_its_files_its_environment_and_nothing_of_ours(world: Wor
     assert "PYTEST_CURRENT_TEST" not in environment
 
     world.patch("/api/v1/namespaces/default/configmaps/files", {"data": {"config.yaml": "level: 3"}})
-    eventually(lambda: ask(pod, f"/file?{environment['FILE']}") == "level: 3", timeout=5, every=0.1)
+    eventually(lambda: ask(pod, f"/file?{environment['FILE']}") == "level: 3", timeout=20, every=0.1)
     world.delete("files")
 
 
@@ -277,7 +277,7 @@ def test_what_it_cannot_do_is_refused_with_an_event(
     world.create_pod(name, program, node=node, **spec)
     pod = world.until(name, lambda pod: is_waiting(pod, reason))
     assert pod["status"]["phase"] == "Pending"
-    eventually(lambda: [kind for kind, why, text in world.events(name) if why == reason and sentence in text], 5)
+    eventually(lambda: [kind for kind, why, text in world.events(name) if why == reason and sentence in text], 20)
     world.delete(name)
     world.wait_until_removed(name)
 
@@ -321,7 +321,7 @@ def test_a_deleted_pod_that_does_not_end_is_killed_after_its_grace_period(world:
     world.wait_until_removed("stubborn")
     assert 1.5 < time.monotonic() - began < 15
     directory = node.directory / "pods" / pod["metadata"]["uid"]
-    eventually(lambda: not directory.exists(), timeout=5)
+    eventually(lambda: not directory.exists(), timeout=20)
 
 
 def test_a_pod_deleted_by_force_is_killed_at_once(world: World, node: Node) -> None:
@@ -337,7 +337,7 @@ def test_a_pause_is_one_small_process(world: World, node: Node) -> None:
     world.create_pod("pause", {"image": "devcluster/pause"}, node=node, terminationGracePeriodSeconds=60)
     pod = world.until("pause", is_ready)
     pid = container(pod)["containerID"].removeprefix("process://")
-    eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", timeout=5)
+    eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", timeout=20)
     began = time.monotonic()
     world.delete("pause")
     world.wait_until_removed("pause")

@@ -159,11 +159,11 @@ def agent(mark: str) -> Iterator["subprocess.Popen[bytes]"]:
 def test_everything_ends_when_the_agent_is_killed(agent: "subprocess.Popen[bytes]", mark: str) -> None:
     agent.kill()
     agent.wait()
-    eventually(lambda: marked(mark) == [], timeout=5)
+    eventually(lambda: marked(mark) == [], timeout=20)
 
 
 def test_a_killed_init_takes_everything_with_it(agent: "subprocess.Popen[bytes]", mark: str) -> None:
     [shell] = [pid for pid in marked(mark) if command(pid)[0].endswith("/sh")]
     os.kill(parent(shell), signal.SIGKILL)
-    eventually(lambda: len(marked(mark)) == 2, timeout=5)
+    eventually(lambda: len(marked(mark)) == 2, timeout=20)
     assert len(sleepers(mark)) == 1, "the agent and the program without an init are left"

@@ -1,7 +1,6 @@
 """Pods and process nodes as the tests see them."""
 
 import json
-import ssl
 import subprocess
 import sys
 import urllib.error
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster import Cluster
+from devcluster.model.api import AdminApi, RefusedError
 from tests.support.eventually import eventually
 
 Object = dict[str, Any]
@@ -50,19 +50,13 @@ class World:
 
     def request(self, verb: str, path: str, body: object = None, content: str = "application/json") -> Any:
         """The API server's answer to its administrator; None when there is no such object."""
-        headers = {"Authorization": f"Bearer {self.cluster.token}", "Content-Type": content}
-        url = self.cluster.server + path
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, headers, method=verb)  # noqa: S310 - the cluster's own address
-        trust = ssl.create_default_context(cadata=self.cluster.ca.decode())
         try:
-            with urllib.request.urlopen(request, context=trust, timeout=10) as answer:  # noqa: S310 - as above
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == 404:
-                    return None
-                raise AssertionError(f"{verb} {path}: {error.read().decode()}") from error
+            with AdminApi(self.cluster.server, self.cluster.ca, self.cluster.token) as api:
+                return api.request(verb, path, body, content)
+        except RefusedError as error:
+            if error.status == 404:
+                return None
+            raise AssertionError(f"{verb} {path}: {error}") from error
 
     def create(self, kind: str, name: str, **body: Any) -> None:
         version, path = ("apps/v1", "/apis/apps/v1") if kind == "Deployment" else ("v1", "/api/v1")

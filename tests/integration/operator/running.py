@@ -5,8 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from devcluster import Cluster
 from devcluster.model.api import AdminApi
 from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
+from tests.support.pages import get
 from tests.support.reading import KINDS, get_or_none
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -149,10 +148,7 @@ class OperatorProcess:
     def answers(self, path: str) -> tuple[int, str]:
         """Status and text of an endpoint; status 0 when nothing listens."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as refusal:
-            return refusal.code, refusal.read().decode()
+            return get(self.port, path)
         except OSError:
             return 0, ""
 

@@ -9,10 +9,8 @@ import os
 import re
 import signal
 import socket
-import ssl
 import subprocess
 import sys
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ import yaml
 from devcluster import Cluster
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
+from tests.support.pages import get_page
 from tests.support.world import overcommitted
 
 T = TypeVar("T")
@@ -76,10 +75,11 @@ class SchedulerProcess:
         return bool(self.lines(" scheduling "))
 
     def get(self, path: str) -> str:
-        trusting = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
-        address = f"https://127.0.0.1:{self.port}{path}"
-        with urllib.request.urlopen(address, timeout=5, context=trusting) as answer:
-            return str(answer.read().decode())
+        """Return a page. Raises OSError while there is none."""
+        page = get_page(self.port, path)
+        if page.status >= 400:
+            raise OSError(f"{path}: {page.status} {page.body}")
+        return page.body
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of the samples of ``name`` that have ``labels``; 0 when there is none."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import re
 import signal
-import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +25,7 @@ from tests.integration.scheduler.support import (
     lease_of,
     scheduler,
 )
+from tests.support.pages import bearer, get_page
 
 pytestmark = pytest.mark.cluster
 
@@ -182,13 +181,7 @@ async def test_what_pods_ask_for_is_measured_as_by_kube_scheduler(cluster: Clust
 
 
 def status(process: SchedulerProcess, path: str, token: str = "") -> int:
-    context = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
-    connection = http.client.HTTPSConnection("127.0.0.1", process.port, timeout=10, context=context)
-    try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+    return get_page(process.port, path, bearer(token)).status
 
 
 def token_of_reader(cluster: Cluster) -> str:

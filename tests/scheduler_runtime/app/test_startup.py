@@ -16,8 +16,8 @@ from scheduler_runtime.config import Document
 from scheduler_runtime.reload.document_sources import DocumentFiles
 from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.serving.https import AccessRules, ServingSettings
-from tests.scheduler_runtime.serving.https.client import get
 from tests.support.kubeconfigs import kubeconfig
+from tests.support.pages import get
 from tests.support.scripted import Script, hangs, served
 
 TEXT = """\

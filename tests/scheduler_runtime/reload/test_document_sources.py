@@ -33,7 +33,7 @@ class Reports:
         self.all: list[DocumentState] = []
 
     async def until(self, *expected: DocumentState) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(self.all) < len(expected):  # noqa: ASYNC110  what is waited for is a list
                 await asyncio.sleep(0.005)
         assert self.all == list(expected)

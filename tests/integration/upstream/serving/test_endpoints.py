@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
 import ssl
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 from devcluster import Cluster
 from tests.integration.scheduler.support import SchedulerProcess, document, free_port, scheduler
 from tests.support.eventually import eventually
+from tests.support.pages import get_page
 
 pytestmark = pytest.mark.cluster
 
@@ -25,16 +25,11 @@ def response_status(directory: Path, port: int, path: str, token: str = "") -> i
     certificate = directory / "kube-scheduler.crt"
     if not certificate.exists():
         return None
-    connection = http.client.HTTPSConnection(
-        "127.0.0.1", port, timeout=10, context=ssl.create_default_context(cafile=certificate)
-    )
+    trust = ssl.create_default_context(cafile=certificate)
     try:
-        connection.request("GET", path, headers={"Authorization": f"Token {token}"} if token else {})
-        return connection.getresponse().status
+        return get_page(port, path, {"Authorization": f"Token {token}"} if token else {}, trust=trust).status
     except OSError:
         return None
-    finally:
-        connection.close()
 
 
 def broken(server: Cluster, directory: Path) -> Path:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ from devcluster import Cluster
 from scheduler_runtime import config
 from tests.integration.scheduler.support import document, scheduler
 from tests.support.eventually import eventually
+from tests.support.pages import Page, get_page
 
 pytestmark = pytest.mark.cluster
 
@@ -26,24 +24,8 @@ EXPECTED_FIELDS = {
 }
 
 
-@dataclass(frozen=True)
-class Page:
-    status: int
-    kind: str
-    warning: str
-    body: str
-
-
 def request_page(port: int, path: str, accept: str) -> Page:
-    trusting = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trusting)
-    try:
-        connection.request("GET", path, headers={"Accept": accept} if accept else {})
-        answer = connection.getresponse()
-        header = answer.headers.get
-        return Page(answer.status, header("Content-Type", ""), header("Warning", ""), answer.read().decode())
-    finally:
-        connection.close()
+    return get_page(port, path, {"Accept": accept} if accept else {})
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +67,7 @@ def test_scheduler_z_pages(port: int, path: str, accept: str, is_there: bool) ->
 @pytest.mark.parametrize("path", [pytest.param(path, id=path[1:]) for path in (STATUSZ, FLAGZ)])
 def test_scheduler_z_pages_fall_back(port: int, path: str) -> None:
     """One more row of each of upstream's tables: a version that is not there."""
-    assert request_page(port, path, f"{form(path, version='foo')},*/*").kind.startswith("text/plain")
+    assert request_page(port, path, f"{form(path, version='foo')},*/*").content_type.startswith("text/plain")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +85,7 @@ def test_scheduler_z_pages_as_objects(port: int, path: str, media_type: str, ver
     page = yaml.safe_load(answer.body)
     assert (page["kind"], page["apiVersion"]) == (path[1:].capitalize(), f"config.k8s.io/{versions[0]}")
     assert page["metadata"]["name"] == "kube-scheduler"
-    assert (answer.kind.partition(";")[0], "deprecated" in answer.warning) == (media_type, is_old)
+    assert (answer.content_type.partition(";")[0], "deprecated" in answer.warning) == (media_type, is_old)
     field, expected = EXPECTED_FIELDS[path]
     assert (page[field].items() >= expected.items()) if isinstance(expected, dict) else page[field] == expected
 

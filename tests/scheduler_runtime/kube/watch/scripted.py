@@ -97,7 +97,7 @@ class Watched:
     """What a consumer that believes every change would hold."""
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
                 await asyncio.sleep(0.005)
 

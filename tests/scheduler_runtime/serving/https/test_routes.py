@@ -12,7 +12,7 @@ import pytest
 
 from scheduler_runtime.serving.https import JSON, Check, Endpoints, NotServedError, Page, serve
 from scheduler_runtime.serving.https.responses import TEXT
-from tests.scheduler_runtime.serving.https.client import get
+from tests.support.pages import get
 
 LIVE: Mapping[str, Check] = {"leaderElection": lambda: None}
 PAGES = {"/metrics": Page("text/plain", lambda _: "m 1\n"), "/debug/x": Page(JSON, lambda query: str(list(query)))}

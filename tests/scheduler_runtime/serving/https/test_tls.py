@@ -25,8 +25,8 @@ from scheduler_runtime.serving.https import (
 )
 from scheduler_runtime.serving.https.certificates import RENEW_SECONDS, GeneratedCertificate, openssl_name
 from scheduler_runtime.serving.https.self_signed import self_signed
-from tests.scheduler_runtime.serving.https.client import get
 from tests.scheduler_runtime.serving.https.test_access import ApiServer
+from tests.support.pages import get
 
 
 def pair(directory: Path) -> TlsSettings:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-from collections.abc import Mapping
 
 import pytest
 import yaml
 
 from scheduler_runtime.serving.https import ALPHA, BETA, Endpoints, ProcessInfo, ZPage, flagz, serve, statusz
 from scheduler_runtime.serving.https.zpages import AS_JSON, AS_YAML, PLAIN, Representation, negotiate
+from tests.support.pages import get_page
 
 INFO = ProcessInfo("0.9", {"v": "2", "leader-elect": "true"}, started=1_700_000_000)
 BOTH = (BETA, ALPHA)
@@ -77,23 +76,13 @@ def test_who_asks_for_an_old_version_is_warned_where_there_is_a_newer(page: ZPag
     assert page.respond(f"application/json;v=v1alpha1;{FLAGZ}").warning == expected
 
 
-def get_flagz(port: int, headers: Mapping[str, str]) -> tuple[int, str | None, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/flagz", headers=dict(headers))
-        response = connection.getresponse()
-        return response.status, response.getheader("Warning"), response.read().decode()
-    finally:
-        connection.close()
-
-
 def test_over_http_the_headers_count() -> None:
     endpoints = Endpoints(negotiated=lambda: {"/flagz": flagz(INFO, BOTH)})
     with serve(endpoints, "127.0.0.1", 0) as port:
-        status, warning, _ = get_flagz(port, {"Accept": f"application/json;v=v1alpha1;{FLAGZ}"})
-        assert (status, warning) == (200, '299 - "v1alpha1 of /flagz is deprecated; ask for v1beta1"')
-        status, warning, body = get_flagz(port, {"Accept": "application/xml"})
-        assert (status, warning) == (406, None)
+        page = get_page(port, "/flagz", {"Accept": f"application/json;v=v1alpha1;{FLAGZ}"}, scheme="http")
+        assert (page.status, page.warning) == (200, '299 - "v1alpha1 of /flagz is deprecated; ask for v1beta1"')
+        page = get_page(port, "/flagz", {"Accept": "application/xml"}, scheme="http")
+        assert (page.status, page.warning) == (406, "")
         message = "only the following media types are accepted: application/json, application/yaml, text/plain"
-        assert json.loads(body)["message"] == message
+        assert json.loads(page.body)["message"] == message
     assert "/flagz" in endpoints.respond("/none").body

@@ -1,0 +1,54 @@
+"""GET requests to a server on this machine, whatever its certificate."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Page:
+    """A response."""
+
+    status: int
+    body: str
+    content_type: str
+    warning: str
+
+
+def get(port: int, path: str, headers: Mapping[str, str] = NONE, *, scheme: str = "http") -> tuple[int, str]:
+    """Return status and body of the response."""
+    page = get_page(port, path, headers, scheme=scheme)
+    return page.status, page.body
+
+
+def get_page(
+    port: int,
+    path: str,
+    headers: Mapping[str, str] = NONE,
+    *,
+    scheme: str = "https",
+    trust: ssl.SSLContext | None = None,
+) -> Page:
+    """Return the response; without ``trust`` any certificate will do. Raises OSError while nobody listens."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    if scheme == "https":
+        trust = trust or ssl._create_unverified_context()  # noqa: S323 - servers of tests sign their certificates themselves
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trust)
+    try:
+        connection.request("GET", path, headers=dict(headers))
+        response = connection.getresponse()
+        read = response.headers.get
+        return Page(response.status, response.read().decode(), read("Content-Type", ""), read("Warning", ""))
+    finally:
+        connection.close()
+
+
+def bearer(token: str) -> Mapping[str, str]:
+    """Return the header of somebody with this token; none without."""
+    return {"Authorization": f"Bearer {token}"} if token else NONE
