@@ -319,7 +319,7 @@ def test_a_deleted_pod_that_does_not_end_is_killed_after_its_grace_period(world:
     began = time.monotonic()
     world.delete("stubborn")
     world.wait_until_removed("stubborn")
-    assert 1.5 < time.monotonic() - began < 15
+    assert 1.5 < time.monotonic() - began < 30
     directory = node.directory / "pods" / pod["metadata"]["uid"]
     eventually(lambda: not directory.exists(), timeout=20)
 
@@ -341,4 +341,4 @@ def test_a_pause_is_one_small_process(world: World, node: Node) -> None:
     began = time.monotonic()
     world.delete("pause")
     world.wait_until_removed("pause")
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30

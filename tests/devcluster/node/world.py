@@ -98,7 +98,7 @@ class World:
         items = self.get(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")["items"]
         return [(item["type"], item["reason"], item["message"]) for item in items]
 
-    def until(self, name: str, check: Callable[[Object], object], timeout: float = 15) -> Object:
+    def until(self, name: str, check: Callable[[Object], object], timeout: float = 30) -> Object:
         """Wait until ``check`` holds for the pod and return it as it then is."""
 
         def holds() -> Object | None:
@@ -112,7 +112,7 @@ class World:
         assert result is not None
         return result
 
-    def wait_until_removed(self, name: str, timeout: float = 15) -> None:
+    def wait_until_removed(self, name: str, timeout: float = 30) -> None:
         eventually(lambda: self.find(name) is None, timeout, explain=lambda: json.dumps(self.find(name), indent=1))
 
 

@@ -105,7 +105,7 @@ def test_a_request_to_a_server_that_never_answers_ends_in_time(server: Server, l
     began = time.monotonic()
     with pytest.raises(LeaseError, match="timed out"):
         leases.update({}, 0.2)
-    assert time.monotonic() - began < 0.6
+    assert time.monotonic() - began < 1.0
 
 
 def test_a_closed_connection_is_replaced_by_the_next_request(server: Server, leases: HttpLeaseClient) -> None:

@@ -65,7 +65,7 @@ def test_a_hung_renewal_is_abandoned_and_leadership_ends_at_the_deadline(run: Ru
     leases.faults["get"] = [lambda: hang.wait(10)] * 50
     began = time.monotonic()
     assert leader.stopped.wait(3)
-    assert time.monotonic() - began < 0.8 + 0.3 + 0.5
+    assert time.monotonic() - began < 0.8 + 1.5
     assert not leader.elector.is_leader
     assert leader.elector.leads_until == float("-inf")
     hang.set()
