@@ -15,7 +15,7 @@ import devcluster
 from bench.cluster.client import read_page
 from devcluster import Cluster
 from devcluster.guard import Guard
-from devcluster.system.ports import free_ports
+from devcluster.system.ports import free_port
 from devcluster.system.processes import Process
 
 START_SECONDS = 120.0
@@ -93,7 +93,7 @@ def start(contender: Contender, cluster: Cluster, kubernetes: str, *, is_ready: 
 
     Raises RuntimeError with the end of its log when it does not become ready.
     """
-    site = Site(cluster, kubernetes, free_ports(1)[0])
+    site = Site(cluster, kubernetes, free_port())
     site.document.write_text(json.dumps(document(site.kubeconfig), indent=1))
     process = Guard(cluster.directory).start(contender.name, contender.command(site), environment(cluster))
     if is_ready:

@@ -22,7 +22,7 @@ from bench.soak.leak_check import Life, Rest, open_files
 from bench.soak.metrics import Scrape
 from devcluster import Cluster
 from devcluster.guard import Guard
-from devcluster.system.ports import free_ports
+from devcluster.system.ports import free_port
 from devcluster.system.processes import Process
 
 PROGRAM = Path(sys.executable).parent / "berth-scheduler"
@@ -45,7 +45,7 @@ class Scheduler:
     name: str
     cluster: Cluster
     document: Path
-    port: int = field(default_factory=lambda: free_ports(1)[0])
+    port: int = field(default_factory=free_port)
     lives: list[Life] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)

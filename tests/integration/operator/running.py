@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import yaml
 
 from devcluster import Cluster
 from devcluster.model.api import AdminApi
+from devcluster.system.ports import free_port
 from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
 from tests.support.pages import get
@@ -172,13 +172,6 @@ class OperatorProcess:
         """Send it a signal and return its exit code."""
         self.process.send_signal(how)
         return self.process.wait(20)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 import yaml
 
 from devcluster import Cluster
+from devcluster.system.ports import free_port
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
 from tests.support.pages import get_page
@@ -124,12 +124,6 @@ def scheduler(
     finally:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

@@ -15,13 +15,13 @@ import yaml
 
 import devcluster
 from devcluster import Cluster
+from devcluster.system.ports import free_port
 from tests.integration.scheduler.support import (
     OPEN,
     Api,
     SchedulerProcess,
     api,
     document,
-    free_port,
     lease_of,
     scheduler,
 )

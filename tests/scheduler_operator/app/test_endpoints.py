@@ -1,18 +1,11 @@
 """Probes and metrics, over HTTP."""
 
 import asyncio
-import socket
 
 import aiohttp
 
+from devcluster.system.ports import free_port
 from scheduler_operator.app.endpoints import Health, exposition, serve
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def answers(health: Health) -> dict[str, tuple[int, str]]:

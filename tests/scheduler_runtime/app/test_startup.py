@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from devcluster.system.ports import free_ports
+from devcluster.system.ports import free_port
 from scheduler_runtime import config
 from scheduler_runtime.app import startup
 from scheduler_runtime.app.settings import Settings
@@ -48,7 +48,7 @@ def settings(file: Path, server: str, port: int) -> Settings:
 @contextlib.asynccontextmanager
 async def process(file: Path) -> AsyncIterator[int]:
     """Run one beside an API server that does not answer; the port of its pages."""
-    (port,) = free_ports(1)
+    port = free_port()
     async with served(Script(otherwise=hangs)) as url:
         task = asyncio.create_task(startup.run(settings(file, url, port)))
         try:

@@ -9,6 +9,11 @@ from pathlib import Path
 LOWEST = 10_240
 
 
+def free_port() -> int:
+    """One of ``free_ports``."""
+    return free_ports(1)[0]
+
+
 def free_ports(count: int) -> list[int]:
     """``count`` ports that no process listens on now. Raises OSError if there are not so many.
 

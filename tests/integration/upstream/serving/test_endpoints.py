@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import SchedulerProcess, document, free_port, scheduler
+from devcluster.system.ports import free_port
+from tests.integration.scheduler.support import SchedulerProcess, document, scheduler
 from tests.support.eventually import eventually
 from tests.support.pages import get_page
 
