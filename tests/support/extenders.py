@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.threads import in_a_thread
+
 Object = dict[str, Any]
 
 
@@ -65,15 +67,11 @@ class Extender(ThreadingHTTPServer):
 def serving(answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> Iterator[Extender]:
     """Serve until the end of the ``with``."""
     server = Extender(answers, tls)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with in_a_thread(server):
+        try:
+            yield server
+        finally:
+            server.released.set()
 
 
 class _Handler(BaseHTTPRequestHandler):

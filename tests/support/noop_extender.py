@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.threads import in_a_thread
 
 Object = dict[str, Any]
 
@@ -36,14 +37,8 @@ class NoopExtender(ThreadingHTTPServer):
     def serving(cls) -> Iterator[NoopExtender]:
         """Serve until the end of the ``with``."""
         server = cls()
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
+        with in_a_thread(server):
             yield server
-        finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from scheduler_operator.cluster.api import APPLY, Api, ApiError
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.cluster.objects import Cluster
 from tests.scheduler_operator.builders import kubeconfig, profile
+from tests.support.threads import in_a_thread
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbidden: User "me" cannot list'}
 
@@ -51,13 +51,10 @@ def server() -> Iterator[Server]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        state.port = http.server_address[1]
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = http.server_address[1]
+    with in_a_thread(http):
         yield state
-        http.shutdown()
-        thread.join()
 
 
 def ask(port: int, directory: Path, *request: Any, **more: Any) -> Any:

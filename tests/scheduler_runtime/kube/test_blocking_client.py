@@ -6,7 +6,6 @@ import contextlib
 import http.server
 import socket
 import ssl
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from scheduler_runtime.kube.blocking_client import RequestFailedError, new_conne
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.leader_election import HttpLeaseClient
 from scheduler_runtime.serving.https.self_signed import self_signed
+from tests.support.threads import in_a_thread
 
 
 class Reply(http.server.BaseHTTPRequestHandler):
@@ -49,12 +49,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
     tls = ssl.create_default_context(cafile=files[0])
     there = Served(Credentials(f"https://127.0.0.1:{server.server_port}", tls=tls, server_name="localhost"))
     context.sni_callback = lambda _, name, __: there.called.append(name)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield there
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with in_a_thread(server):
+        yield there
 
 
 def test_a_server_is_addressed_by_the_name_that_its_certificate_is_to_have(served: Served) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -19,6 +18,7 @@ from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.serving.debug_dumps import compare_with_api, dump_cache, dump_queue, log_dumps
 from scheduler_runtime.state.cache import Cache
+from tests.support.threads import in_a_thread
 
 
 def cache() -> Cache:
@@ -95,14 +95,9 @@ def api_server(**items: list[dict[str, Any]]) -> Iterator[Credentials]:
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield Credentials(f"http://127.0.0.1:{server.server_port}")
-        finally:
-            server.shutdown()
-            thread.join()
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    with in_a_thread(server):
+        yield Credentials(f"http://127.0.0.1:{server.server_port}")
 
 
 def pod_object(name: str, node: str = "", phase: str = "Running") -> dict[str, Any]:

@@ -16,6 +16,7 @@ from scheduler_runtime.kube.client import Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.http import transport
 from scheduler_runtime.kube.http.transport import READ_SECONDS, timeout
+from tests.support.threads import in_a_thread
 
 SHORT_SECONDS = 0.2
 STANDSTILL_SECONDS = 0.7
@@ -43,11 +44,10 @@ class Answers(BaseHTTPRequestHandler):
 def server() -> Iterator[str]:
     """A server in threads of its own."""
     Answers.is_over.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as serving:
-        threading.Thread(target=serving.serve_forever, args=(0.01,)).start()
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    with in_a_thread(serving):
         yield f"http://127.0.0.1:{serving.server_port}"
         Answers.is_over.set()
-        serving.shutdown()
 
 
 def stand_still(seconds: float = STANDSTILL_SECONDS) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from scheduler_runtime.kube.credentials import Credentials, FileToken
 from scheduler_runtime.kube.leader_election import HttpLeaseClient, LeaseError
+from tests.support.threads import in_a_thread
 
 Handler = http.server.BaseHTTPRequestHandler
 Answer = Callable[[Handler], None]
@@ -58,12 +58,8 @@ def server() -> Iterator[Server]:
 
     there = Server(("127.0.0.1", 0), Reply)
     there.answers, there.requests = [], []
-    thread = threading.Thread(target=there.serve_forever, args=(0.01,))
-    thread.start()
-    yield there
-    there.shutdown()
-    there.server_close()
-    thread.join()
+    with in_a_thread(there):
+        yield there
 
 
 @pytest.fixture
