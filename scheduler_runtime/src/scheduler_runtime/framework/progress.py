@@ -1,4 +1,4 @@
-"""What each pod on its way to a node waits for at the moment: a permit, or a hook that is awaited."""
+"""The waits of pods on their way to a node: for a permit, or for a hook that is awaited."""
 
 from __future__ import annotations
 
