@@ -104,7 +104,7 @@ class ClusterUpdates:
                     self._cache.set_node(new)
                 if action := node_actions(old, new):
                     self._queue.on_event(Event("Node", action, old, new), self._clock())
-            case Change(old=Node() as old):
+            case Change(old=Node() as old, new=None):
                 self._cache.remove_node(old.name)
                 self._queue.on_event(Event("Node", Action.DELETE, old, None), self._clock())
 
@@ -155,15 +155,9 @@ class ClusterUpdates:
 
     def _on_waiting(self, old: Pod | None, new: Pod) -> None:
         """A pod without a node came or changed."""
-        if old is not None:
-            # Shown again in an older version while it is assumed and not being bound: the API server has forgotten a
-            # binding of ours that succeeded, and that no watch has shown.
-            is_older = 0 < version_of(new) <= version_of(old)
-            is_lost = is_older and self._cache.is_assumed(new.metadata.uid) and new.metadata.uid not in self._underway
-            if old.spec.node_name or is_lost:
-                # The API server has older data now, such as a backup that was restored: the pod has no node any more.
-                self._queue.remove(new.metadata.uid)
-                self._release_node(new.metadata.uid)
+        if old is not None and self._has_lost_its_node(old, new):
+            self._queue.remove(new.metadata.uid)
+            self._release_node(new.metadata.uid)
         if new.spec.scheduler_name not in self._frameworks:
             return
         is_assumed = self._cache.is_assumed(new.metadata.uid)
@@ -182,6 +176,17 @@ class ClusterUpdates:
             self._queue.add(new, new.spec.scheduler_name, self._clock())
         if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
             self._wake_for_dropped_nomination(old, old.status.nominated_node_name)
+
+    def _has_lost_its_node(self, old: Pod, new: Pod) -> bool:
+        """Return whether the API server shows a pod without the node that it had: its data is older than before.
+
+        As after a backup was restored. The pod had a node by its spec, or by a binding of ours that succeeded, and
+        that no watch has shown: then it is assumed, not being bound any more, and comes in an older version.
+        """
+        if old.spec.node_name:
+            return True
+        is_older = 0 < version_of(new) <= version_of(old)
+        return is_older and self._cache.is_assumed(new.metadata.uid) and new.metadata.uid not in self._underway
 
     def _on_bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""

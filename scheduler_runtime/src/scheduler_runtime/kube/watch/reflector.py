@@ -293,9 +293,8 @@ class Reflector(Generic[T]):
         finally:
             self._stream = None
         if not event_count and loop.time() - started_at < 1:
-            raise BrokenError(
-                "the watch ended at once without an event"
-            )  # otherwise it would be resumed in a busy loop
+            # Otherwise it would be resumed in a busy loop.
+            raise BrokenError("the watch ended at once without an event")
 
     def _apply(self, event: WatchEvent) -> None:
         """Apply one event to the copy. Raises ExpiredError, BrokenError, or msgspec.MsgspecError."""

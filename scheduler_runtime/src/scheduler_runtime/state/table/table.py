@@ -157,6 +157,7 @@ class NodeTable(TableReader):
     __slots__ = ("feasible",)
 
     def __init__(self, table: TableReader, feasible: Mask) -> None:
+        # The fields of a TableReader, without calling its ``__init__``: several of these are made in each decision.
         self._columns = table._columns
         self.names = table.names
         self.changes = table.changes
@@ -208,6 +209,7 @@ class Table(TableReader):
         if pods:
             self._pods_of_unknown_nodes[name] = pods
         self._forget_node(row)
+        # Only these two count users, and drop a column with its last one; ``remove_row`` overwrites all others.
         for pod in pods.values():
             columns.ports.count(row, host_ports(pod), -1)
             columns.requested.remove(row, requests_or_nothing(pod).amounts)
