@@ -56,6 +56,7 @@ def plan(own: type[Plugin] = Own, **profiles: Mapping[str, Any]) -> Plan:
         extras=BerthOptions(),
         profiles=effective,
         plugins={"Own": own},
+        watches=(),
         full_document={},
     )
 

@@ -31,16 +31,7 @@ from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.leader_election import process_name
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_caught_up
-from scheduler_runtime.reload.parts import (
-    BackoffChange,
-    EventsModeChange,
-    ExtenderChange,
-    FailureLogReset,
-    FrameworkChange,
-    Frameworks,
-    ProfileChange,
-    WatchChange,
-)
+from scheduler_runtime.reload.parts import ExtenderChange, FrameworkChange, Frameworks, SettingsChange, WatchChange
 from scheduler_runtime.reload.plan import Plan, Planner
 from scheduler_runtime.reload.pod_condition import ConfigCondition
 from scheduler_runtime.reload.reloader import DocumentSource, Reloader
@@ -278,18 +269,18 @@ def build(inputs: SchedulerInputs) -> Scheduler:
 
     # New documents: every part that depends on the document is in this list. They are prepared from the first to the
     # last, so that frameworks are built when all that they read is there, and committed from the last to the first, so
-    # that nothing is taken away while the frameworks before still read it.
+    # that nothing is taken away while the frameworks before still read it. The settings change before the frameworks,
+    # which move the waiting pods: these back off by the new ones.
     reloader = Reloader(
         plan,
         (
             MemoryRelease(),
             WatchChange(objects, running_reflectors),
             ExtenderChange(extenders, frameworks, running_reflectors),
-            EventsModeChange(pod_events),
-            ProfileChange(frameworks, updates, pod_reflector),
-            BackoffChange(queue),
-            FailureLogReset(loop.failures, binding.failures, preemption.failures, queue.failures),
-            FrameworkChange(frameworks, services),
+            FrameworkChange(frameworks, services, updates, pod_reflector),
+            SettingsChange(
+                backing_off, pod_events, loop.failures, binding.failures, preemption.failures, queue.failures
+            ),
         ),
         inputs.planner,
         condition.set if condition else lambda _: None,

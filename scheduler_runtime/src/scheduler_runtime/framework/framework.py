@@ -100,7 +100,7 @@ class Framework:
         """The hooks after the choice of a node."""
 
         decision_hooks = hooks.decision_hooks(self._timer)
-        pod_plugins = hooks.looking_at_pods()
+        pod_plugins = hooks.looking_at_pods
         self.answer_cache = AnswerCache(
             hooks.cacheable_plugins(),
             pod_plugins,
@@ -108,7 +108,7 @@ class Framework:
             self.context,
             every_version_matters=any(name in pod_plugins and name not in IN_TREE for name in hooks.cached),
         )
-        self._watched_by_cached = hooks.watched_by_cached()
+        self._watched_by_cached = hooks.watched_by_cached
         percentage = profile.percentage_of_nodes_to_score or 0
         are_scored = bool(decision_hooks.score) or (extenders is not None and extenders.filter_or_score)
         self.chooser = NodeChooser(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from traceback import walk_tb
-from weakref import WeakSet
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from scheduler_runtime.api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
-from scheduler_runtime.catalog import Version, find
+from scheduler_runtime.catalog import PluginArgs, Version, find
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.answer_cache import CacheablePlugin
 from scheduler_runtime.framework.context import FrameworkContext
@@ -20,11 +21,19 @@ from scheduler_runtime.framework.plugin_times import POINTS, Measures, SlowPlugi
 from scheduler_runtime.framework.unsupported import reasons_after_filters
 from scheduler_runtime.framework.what_if import RowFilter, row_filter
 
-_SOUND: WeakSet[type[Plugin]] = WeakSet()
-"""The classes that passed ``check_class``: a class does not change, and each reload registers the same ones again."""
-
 _COUNTED = ("pre_filter", "filter", "filter_row", "pre_score", "score")
 """The hooks of which upstream counts the calls (plugin_evaluation_total)."""
+
+
+class PluginClass(NamedTuple):
+    """What a plugin class declares, and the hooks that it implements."""
+
+    declaration: Declaration
+    hooks: frozenset[str]
+
+
+_CHECKED: WeakKeyDictionary[type[Plugin], PluginClass] = WeakKeyDictionary()
+"""The classes without a flaw: a class does not change, and each reload registers the same ones again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,22 @@ class RegisteredPlugin:
     watches: tuple[Watch, ...]
     """Its watches with the arguments it has."""
 
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether answers can be brought up to date: by row, or at any change of a node because pods do not matter.
+
+        See docs/adr/0007.
+        """
+        hooks = self.hooks
+        if "signature" not in hooks:
+            return False
+        if not self.plugin.looks_at_pods:
+            return True
+        if not self.plugin.row_local:
+            return False
+        by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
+        return by_row and "normalize_score" not in hooks
+
 
 def register_plugins(
     profile: EffectiveProfile, classes: Mapping[str, type[Plugin]], context: FrameworkContext
@@ -46,16 +71,19 @@ def register_plugins(
 
     Raises RegistrationError naming the plugin, and the hook at fault.
     """
-    return {name: _register(name, classes[name], profile, context) for name in profile.names if name in classes}
+    plugins = {}
+    for name in profile.names:
+        if name in classes:
+            plugins[name] = _register(name, classes[name], profile.args.get(name), context)
+    return plugins
 
 
-def _register(name: str, kind: type[Plugin], profile: EffectiveProfile, context: FrameworkContext) -> RegisteredPlugin:
+def _register(name: str, kind: type[Plugin], args: PluginArgs | None, context: FrameworkContext) -> RegisteredPlugin:
     """Make one plugin. Raises RegistrationError when it cannot be used here."""
-    declaration = declaration_of(kind)
-    check_class(kind, declaration)
+    declaration, hooks = _CHECKED.get(kind) or check_class(kind)
     if declaration.name != name:
         raise RegistrationError(f"plugin {name}: its class declares itself as {declaration.name}")
-    watches = declaration.watches_for(profile.args.get(name))
+    watches = declaration.watches_for(args)
     # Refused here, at start, instead of failing for every pod.
     if watches and context.services.objects is None:
         kinds = ", ".join(watch.kind for watch in watches)
@@ -64,9 +92,9 @@ def _register(name: str, kind: type[Plugin], profile: EffectiveProfile, context:
         fields = ", ".join(kind.reads)
         raise RegistrationError(f"plugin {name}: it reads {fields}, which this build does not decode")
     handle = PluginHandle(name, watches, context)
-    hook = Hook(name, "__init__", kind)  # a Hook, so that stack_probe can name a constructor that hangs
+    hook = Hook(name, "__init__", kind)  # a Hook, so that find_running_hook can name a constructor that hangs
     try:
-        plugin = hook.run(profile.args.get(name), handle)
+        plugin = hook.run(args, handle)
     except plugin_exceptions() as error:
         # The last line of the author's own code that led there, as a traceback would name it.
         package, place = kind.__module__.partition(".")[0], ""
@@ -74,16 +102,15 @@ def _register(name: str, kind: type[Plugin], profile: EffectiveProfile, context:
             if frame.f_globals.get("__name__", "").partition(".")[0] == package:
                 place = f" ({frame.f_code.co_filename}:{line})"
         raise RegistrationError(f"plugin {name}: it cannot be created: {format_exception(error)}{place}") from error
-    return RegisteredPlugin(name, plugin, declaration, hooks_of(kind), watches)
+    return RegisteredPlugin(name, plugin, declaration, hooks, watches)
 
 
-def check_class(kind: type[Plugin], declaration: Declaration) -> None:
-    """Refuse a class with a flaw, or with other hooks than the declared ones. Raises RegistrationError."""
-    if kind in _SOUND:
-        return
+def check_class(kind: type[Plugin]) -> PluginClass:
+    """Return what a class declares and implements. Raises RegistrationError for a flaw, or if these two disagree."""
+    declaration, implemented = declaration_of(kind), hooks_of(kind)
     for flaw in flaws_of(kind):
         raise RegistrationError(f"plugin {declaration.name}: {flaw}")
-    implemented, declared = hooks_of(kind), frozenset(declaration.hooks)
+    declared = frozenset(declaration.hooks)
     for hook in sorted(implemented - declared):
         raise RegistrationError(f"plugin {declaration.name}: {kind.__name__} has {hook}, which is not declared")
     for hook in sorted(declared - implemented):
@@ -96,7 +123,8 @@ def check_class(kind: type[Plugin], declaration: Declaration) -> None:
     ):
         if hook in implemented and base not in implemented:
             raise RegistrationError(f"plugin {declaration.name}: {hook} without {base} never runs")
-    _SOUND.add(kind)
+    _CHECKED[kind] = PluginClass(declaration, implemented)
+    return _CHECKED[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +162,14 @@ class HookTable:
         self._slow_plugins = slow_plugins
         self._calls: dict[tuple[str, str], CallCount] = {}
         """The counters of calls, by plugin and extension point: several hooks of a plugin count together."""
-        self.cached: Collection[str] = [name for name, plugin in plugins.items() if _is_cacheable(plugin)]
+        cached = {name: plugin for name, plugin in plugins.items() if plugin.is_cacheable}
+        self.cached: Collection[str] = cached.keys()
         """The plugins whose answers are cached."""
+        watches = [watch for plugin in cached.values() for watch in plugin.watches]
+        self.watched_by_cached = frozenset([watch.event_resource for watch in watches])
+        """The resources after whose changes the cached answers are out of date."""
+        self.looking_at_pods = frozenset([name for name, plugin in plugins.items() if plugin.plugin.looks_at_pods])
+        """The plugins whose answers about a node depend on the pods there."""
 
     def hooks(self, point: str, name: str, timer: HookTimer = UNTIMED) -> tuple[Hook, ...]:
         """Return the hooks called ``name`` of the plugins enabled at ``point``."""
@@ -162,40 +196,35 @@ class HookTable:
 
     def decision_hooks(self, timer: HookTimer = UNTIMED) -> DecisionHooks:
         """Return the hooks that choose a node, measured by ``timer`` while it is on."""
+        normalizers = {hook.plugin: hook for hook in self.hooks("score", "normalize_score", timer)}
+        weights = {plugin.name: plugin.weight for plugin in self._profile.points.get("score", ())}
+        scores = self.hooks("score", "score", timer)
         return DecisionHooks(
             self.hooks("preFilter", "pre_filter", timer),
             self.hooks("filter", "filter", timer),
             self.hooks("preScore", "pre_score", timer),
-            self._scorers(timer),
+            [Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in scores],
         )
 
-    def _scorers(self, timer: HookTimer) -> tuple[Scorer, ...]:
-        normalizers = {hook.plugin: hook for hook in self.hooks("score", "normalize_score", timer)}
-        weights = {plugin.name: plugin.weight for plugin in self._profile.points.get("score", ())}
-        hooks = self.hooks("score", "score", timer)
-        return tuple(Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in hooks)
-
-    def row_filters(self, timer: HookTimer) -> tuple[RowFilter, ...]:
+    def row_filters(self, timer: HookTimer) -> list[RowFilter]:
         """Return the filters for one row at a time, measured by ``timer`` while it is on."""
-        return tuple(
-            row_filter(hook, self._filter_row(hook.plugin, timer), self._plugins[hook.plugin].plugin, timer)
-            for hook in self.hooks("filter", "filter")
-        )
+        filters = []
+        for columns in self.hooks("filter", "filter"):
+            registered = self._plugins[columns.plugin]
+            row = self._hook(registered, "filter_row", timer) if "filter_row" in registered.hooks else None
+            filters.append(row_filter(columns, row, registered.plugin, timer))
+        return filters
 
-    def _filter_row(self, plugin: str, timer: HookTimer) -> Hook | None:
-        registered = self._plugins[plugin]
-        return self._hook(registered, "filter_row", timer) if "filter_row" in registered.hooks else None
-
-    def post_filters(self, version: Version) -> tuple[Hook, ...]:
+    def post_filters(self, version: Version) -> list[Hook]:
         """Return the ``post_filter`` hooks, and in their places the texts of plugins that this build lacks."""
-        hooks = {hook.plugin: hook for hook in self.hooks("postFilter", "post_filter")}
-        for plugin in self._profile.points.get("postFilter", ()):
-            texts = reasons_after_filters(plugin.name, self._profile, version)
-            if plugin.name not in hooks and texts:
-                hooks[plugin.name] = Hook(plugin.name, "post_filter", texts)
-        return tuple(
-            hooks[plugin.name] for plugin in self._profile.points.get("postFilter", ()) if plugin.name in hooks
-        )
+        hooks = []
+        for enabled in self._profile.points.get("postFilter", ()):
+            registered = self._plugins.get(enabled.name)
+            if registered is not None and "post_filter" in registered.hooks:
+                hooks.append(self._hook(registered, "post_filter"))
+            elif texts := reasons_after_filters(enabled.name, self._profile, version):
+                hooks.append(Hook(enabled.name, "post_filter", texts))
+        return hooks
 
     def queue_sort(self) -> Hook:
         """Return the one hook that sorts the queue. Raises RegistrationError when there is none."""
@@ -212,54 +241,24 @@ class HookTable:
         filters = {hook.plugin: hook for hook in hooks.filter}
         pre_scores = {hook.plugin: hook for hook in hooks.pre_score}
         scorers = {scorer.score.plugin: scorer for scorer in hooks.score}
-        return [
-            CacheablePlugin(
-                name,
-                signature=self._hook(self._plugins[name], "signature"),
-                pre_filter=pre_filters.get(name),
-                filter=filters.get(name),
-                filter_row=self._filter_row(name, UNTIMED) if name in filters else None,
-                pre_score=pre_scores.get(name),
-                scorer=scorers.get(name),
-                score_row=self._hook(self._plugins[name], "score_row"),
-                signs_spec=_signs_spec(self._plugins[name]),
+        plugins = []
+        for name in self.cached:
+            registered = self._plugins[name]
+            has_row_filter = name in filters and "filter_row" in registered.hooks
+            # Plugins of this build sign nothing but a pod's spec and requests. Their declaration stands in the class
+            # itself: a class that somebody derived from it inherits the declaration, and may sign anything.
+            own_declaration = vars(type(registered.plugin)).get("declaration")
+            plugins.append(
+                CacheablePlugin(
+                    name,
+                    signature=self._hook(registered, "signature"),
+                    pre_filter=pre_filters.get(name),
+                    filter=filters.get(name),
+                    filter_row=self._hook(registered, "filter_row") if has_row_filter else None,
+                    pre_score=pre_scores.get(name),
+                    scorer=scorers.get(name),
+                    score_row=self._hook(registered, "score_row"),
+                    signs_spec=own_declaration is not None and own_declaration is find(name),
+                )
             )
-            for name in self.cached
-        ]
-
-    def watched_by_cached(self) -> frozenset[str]:
-        """Return the resources after whose changes the cached answers are out of date."""
-        return frozenset(
-            watch.event_resource
-            for name in self.cached
-            for watch in self._plugins[name].declaration.watches_for(self._profile.args.get(name))
-        )
-
-    def looking_at_pods(self) -> frozenset[str]:
-        """Return the plugins whose answers about a node depend on the pods there."""
-        return frozenset(name for name, registered in self._plugins.items() if registered.plugin.looks_at_pods)
-
-
-def _signs_spec(registered: RegisteredPlugin) -> bool:
-    """Return whether this is a plugin of this build: they sign nothing but a pod's spec and requests.
-
-    The declaration stands in the class itself: one that somebody derived from it may sign anything.
-    """
-    own = vars(type(registered.plugin)).get("declaration")
-    return own is not None and own is find(registered.name)
-
-
-def _is_cacheable(registered: RegisteredPlugin) -> bool:
-    """Return whether answers can be brought up to date: by row, or at any change of a node because pods do not matter.
-
-    See docs/adr/0007.
-    """
-    hooks = registered.hooks
-    if "signature" not in hooks:
-        return False
-    if not registered.plugin.looks_at_pods:
-        return True
-    if not registered.plugin.row_local:
-        return False
-    by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
-    return by_row and "normalize_score" not in hooks
+        return plugins

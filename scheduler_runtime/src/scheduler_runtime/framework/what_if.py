@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.api import Mask, NodeTable, Plugin, Pod, Reject, hooks_of
+from scheduler_runtime.api import Mask, NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.framework.decision_hooks import run_filter_plugins
 from scheduler_runtime.framework.decision_state import DecisionState
 from scheduler_runtime.framework.diagnosis import Diagnosis
@@ -58,10 +58,9 @@ class RowFilter:
 
 def row_filter(columns: Hook, row: Hook | None, plugin: Plugin, timer: HookTimer = UNTIMED) -> RowFilter:
     """Return how to ask ``plugin`` about one row: by ``row``, its ``filter_row``, if it has one."""
-    hooks = hooks_of(type(plugin))
-    add = Hook(columns.plugin, "add_pod", plugin.add_pod, plugin) if "add_pod" in hooks else None
-    remove = Hook(columns.plugin, "remove_pod", plugin.remove_pod, plugin) if "remove_pod" in hooks else None
-    kind = type(plugin)
+    kind, name = type(plugin), columns.plugin
+    add = Hook(name, "add_pod", plugin.add_pod, plugin) if kind.add_pod is not Plugin.add_pod else None
+    remove = Hook(name, "remove_pod", plugin.remove_pod, plugin) if kind.remove_pod is not Plugin.remove_pod else None
     row = row or filter_row_from_filter(columns, timer)
     return RowFilter(row, columns, kind.row_local, kind.looks_at_pods, add, remove)
 

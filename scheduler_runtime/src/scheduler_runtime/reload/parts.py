@@ -1,4 +1,4 @@
-"""The parts of a scheduler that change with the document: frameworks, watches, extenders, queue and reports.
+"""The parts of a scheduler that change with the document: watches, extenders, frameworks and settings.
 
 Each class here is ``Reloadable``: it prepares the change of one part to another plan. The composition in
 ``app.scheduler`` lists them for the ``Reloader``; a new part that depends on the document takes a class here and a
@@ -18,7 +18,7 @@ from scheduler_runtime.reload.plan import Plan
 from scheduler_runtime.reload.reloader import PreparedChange
 from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderChain, ExtenderFactory
-from scheduler_runtime.scheduling.pending import SchedulingQueue
+from scheduler_runtime.scheduling.pending import BackingOff
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.state.objects import Pod
@@ -34,8 +34,14 @@ class WatchChange:
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Start the missing watches, and make their objects readable once they are listed. Raises NotListedError."""
         before, watches = self._objects.watches, plan.watches
+        if before == frozenset(watches):
+            return PreparedChange()
         missing = self._objects.create_reflectors(watches)
         added = tuple(missing.values())
+
+        def commit() -> None:
+            # Watches that are in both plans go on without a new list.
+            self._reflectors.stop(self._objects.keep_only(watches))
 
         def discard() -> None:
             self._objects.keep_only(before)
@@ -49,8 +55,7 @@ class WatchChange:
             raise
         # Plugins may read what they watch in their constructors already.
         self._objects.adopt(watches, missing)
-        # Watches that are in both plans go on without a new list.
-        return PreparedChange(lambda: self._reflectors.stop(self._objects.keep_only(watches)), discard)
+        return PreparedChange(commit, discard)
 
 
 class ExtenderChange:
@@ -65,6 +70,8 @@ class ExtenderChange:
 
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Start to watch what the extenders need, and return when it is listed. Raises NotListedError."""
+        if not plan.document.extenders and not self._extenders.are_in_use:
+            return PreparedChange()
         added = self._extenders.create_reflectors(plan.document.extenders)
 
         def commit() -> None:
@@ -84,58 +91,26 @@ class ExtenderChange:
         return PreparedChange(commit, discard)
 
     def _close_unused(self) -> None:
+        # Frameworks are replaced before this part: those that are out of force are not in the mapping any more.
         self._extenders.close_others(framework.extenders for framework in self._frameworks.values())
 
 
-class EventsModeChange:
-    """Changes which events are posted."""
+class SettingsChange:
+    """Changes how long pods back off and which events are posted, and lets failures be logged anew."""
 
-    def __init__(self, events: PodEvents) -> None:
+    def __init__(self, backing_off: BackingOff, events: PodEvents, *failure_logs: FailureLog) -> None:
+        self._backing_off = backing_off
         self._events = events
+        self._failure_logs = failure_logs
 
     async def prepare(self, plan: Plan) -> PreparedChange:
-        return PreparedChange(lambda: self._events.change_mode(plan.extras.events))
-
-
-class ProfileChange:
-    """Lets pods wait for the profiles that exist: drops those of removed profiles, adds those of new ones."""
-
-    def __init__(self, frameworks: Mapping[str, Framework], updates: ClusterUpdates, pods: Reflector[Pod]) -> None:
-        self._frameworks = frameworks
-        self._updates = updates
-        self._pods = pods
-
-    async def prepare(self, plan: Plan) -> PreparedChange:
-        before = dict(self._frameworks)
+        """Return a change of values: nothing has to be made for it."""
 
         def commit() -> None:
-            now = self._frameworks
-            changed = {name for name in before.keys() | now.keys() if before.get(name) is not now.get(name)}
-            self._updates.change_profiles(changed, now.keys() - before.keys(), self._pods.objects.values())
-
-        return PreparedChange(commit)
-
-
-class BackoffChange:
-    """Changes how long pods back off."""
-
-    def __init__(self, queue: SchedulingQueue) -> None:
-        self._queue = queue
-
-    async def prepare(self, plan: Plan) -> PreparedChange:
-        first, longest = plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds
-        return PreparedChange(lambda: self._queue.change_backoff(first, longest))
-
-
-class FailureLogReset:
-    """Lets failures be logged anew: the author of a new document wants to know which of them are over."""
-
-    def __init__(self, *logs: FailureLog) -> None:
-        self._logs = logs
-
-    async def prepare(self, plan: Plan) -> PreparedChange:
-        def commit() -> None:
-            for log in self._logs:
+            document = plan.document
+            self._backing_off.change_seconds(document.pod_initial_backoff_seconds, document.pod_max_backoff_seconds)
+            self._events.change_mode(plan.extras.events)
+            for log in self._failure_logs:
                 log.reset()
 
         return PreparedChange(commit)
@@ -150,7 +125,7 @@ class Frameworks(dict[str, Framework]):
         seed: int | None = None,
         create_extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
     ) -> None:
-        """``create_extenders`` returns the extenders of a profile; it may raise RegistrationError."""
+        """``create_extenders`` returns the extenders of a profile that has some; it may raise RegistrationError."""
         super().__init__()
         self._target = target
         self._seed = seed
@@ -178,7 +153,8 @@ class Frameworks(dict[str, Framework]):
             ):
                 frameworks[name] = present
             else:
-                extenders = self._create_extenders(plan.extenders_of(profile))
+                configs = plan.extenders_of(profile)
+                extenders = self._create_extenders(configs) if configs else None
                 frameworks[name] = Framework(profile, services, version, self._seed, plan.classes, gates, extenders)
         return frameworks
 
@@ -194,13 +170,24 @@ class Frameworks(dict[str, Framework]):
 
 
 class FrameworkChange:
-    """Builds the frameworks of another plan, and puts them in force together."""
+    """Builds the frameworks of another plan, puts them in force together, and moves the waiting pods to them."""
 
-    def __init__(self, frameworks: Frameworks, services: PluginServices) -> None:
+    def __init__(
+        self, frameworks: Frameworks, services: PluginServices, updates: ClusterUpdates, pods: Reflector[Pod]
+    ) -> None:
         self._frameworks = frameworks
         self._services = services
+        self._updates = updates
+        self._pods = pods
 
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Build the frameworks. Raises RegistrationError."""
         built = self._frameworks.build(plan, self._services)
-        return PreparedChange(lambda: self._frameworks.replace(plan, built))
+
+        def commit() -> None:
+            before = self._frameworks.copy()
+            self._frameworks.replace(plan, built)
+            changed = {name for name in before.keys() | built.keys() if before.get(name) is not built.get(name)}
+            self._updates.change_profiles(changed, built.keys() - before.keys(), self._pods.objects.values())
+
+        return PreparedChange(commit)

@@ -16,7 +16,6 @@ from scheduler_runtime.config.berth_options import BerthOptions
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed, origin_of
 from scheduler_runtime.reload.plugin_sources import PluginSources, PluginSourceUnavailableError, check_declarations
-from scheduler_runtime.scheduling.watched_objects import declared_watches
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +47,8 @@ class Plan:
     profiles: tuple[EffectiveProfile, ...]
     plugins: Mapping[str, type[Plugin]]
     """The plugins that do not come with this build, by the names that profiles use."""
+    watches: tuple[Watch, ...]
+    """The watches that the plugins of all profiles declare, each once."""
     full_document: Mapping[str, Any]
     """The document with the defaults of all fields that it leaves out."""
 
@@ -55,11 +56,6 @@ class Plan:
     def classes(self) -> Mapping[str, type[Plugin]]:
         """Every plugin class, of this build and of others, by its name."""
         return {**IN_TREE, **self.plugins}
-
-    @property
-    def watches(self) -> tuple[Watch, ...]:
-        """The watches that the plugins of all profiles declare, each once."""
-        return tuple(dict.fromkeys(declared_watches(self.profiles, self.classes)))
 
     def extenders_of(self, profile: EffectiveProfile) -> tuple[Extender, ...]:
         """Return the extenders that this profile asks."""
@@ -107,13 +103,18 @@ class Planner:
         if isinstance(installed, Problems) or isinstance(sourced, Problems):
             return Problems(_collect(installed, sourced))
         plugins = {**installed, **sourced}  # code in a ConfigMap counts before a package of the same name
-        declarations = {name: declaration_of(plugin) for name, plugin in plugins.items()}
+        return await asyncio.to_thread(self._judge, text, document, extras, plugins)
 
-        profiles = await asyncio.to_thread(self._expand_profiles, document, declarations, extras)
-        watches = None if isinstance(profiles, Problems) else _check_watches(profiles, plugins)
+    def _judge(
+        self, text: DocumentText, document: Document, extras: BerthOptions, plugins: Mapping[str, type[Plugin]]
+    ) -> Plan | Problems:
+        """Compare the document with the plugins that are there; return the plan, or all problems."""
+        declarations = {name: declaration_of(plugin) for name, plugin in plugins.items()}
+        profiles = self._expand_profiles(document, declarations, extras)
+        watches = None if isinstance(profiles, Problems) else _collect_watches(profiles, {**IN_TREE, **plugins})
         extenders = _check_extender_indexes(document, extras)
         problems = _collect(check_declarations(plugins, extras), extenders, profiles, watches)
-        if problems or isinstance(profiles, Problems):
+        if problems or isinstance(profiles, Problems) or watches is None or isinstance(watches, Problems):
             return Problems(problems)
         return Plan(
             text=text,
@@ -121,6 +122,7 @@ class Planner:
             extras=extras,
             profiles=profiles,
             plugins=plugins,
+            watches=watches,
             full_document=config.with_defaults(document, self.target, declarations),
         )
 
@@ -171,23 +173,27 @@ def _collect(*outcomes: object) -> tuple[Problem, ...]:
     return tuple(problem for outcome in outcomes if isinstance(outcome, Problems) for problem in outcome)
 
 
-def _check_watches(profiles: Iterable[EffectiveProfile], plugins: Mapping[str, type[Plugin]]) -> Problems | None:
-    """Return the errors in the watches of ``plugins``, which may depend on their arguments in each profile."""
+def _collect_watches(
+    profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]
+) -> tuple[Watch, ...] | Problems:
+    """Return what the plugins watch with their arguments in each profile, each once, or the errors in that."""
+    collected: dict[Watch, None] = {}
     problems: dict[Problem, None] = {}
     for profile in profiles:
         for name in profile.names:
-            if name not in plugins:
+            if name not in classes:
                 continue
             try:
-                watches: Iterable[object] = declaration_of(plugins[name]).watches_for(profile.args.get(name))
-                odd = next((watch for watch in watches if not isinstance(watch, Watch)), None)
-                hash(tuple(watches))
+                watches: Iterable[object] = declaration_of(classes[name]).watches_for(profile.args.get(name))
+                for watch in watches:
+                    if isinstance(watch, Watch):
+                        collected[watch] = None
+                    else:
+                        problems[Problem(f"plugin {name}", f"watches: {watch!r} is not a Watch")] = None
+                        break
             except (Exception, SystemExit) as error:  # noqa: BLE001  it is code of theirs
                 problems[Problem(f"plugin {name}", f"watches: {type(error).__name__}: {error}")] = None
-            else:
-                if odd is not None:
-                    problems[Problem(f"plugin {name}", f"watches: {odd!r} is not a Watch")] = None
-    return Problems(tuple(problems)) if problems else None
+    return Problems(tuple(problems)) if problems else tuple(collected)
 
 
 def _check_extender_indexes(document: Document, extras: BerthOptions) -> Problems | None:

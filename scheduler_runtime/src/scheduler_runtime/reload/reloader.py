@@ -55,7 +55,7 @@ class DocumentSource(Protocol):
 class PreparedChange:
     """A change of one part to another plan that is ready, and that no decision sees so far."""
 
-    commit: Callable[[], None]
+    commit: Callable[[], None] = lambda: None
     """Makes the change take effect. Called between two decisions; must neither wait nor raise."""
     discard: Callable[[], None] = lambda: None
     """Undoes the preparation. Called instead of ``commit``; must not raise either."""
@@ -67,6 +67,7 @@ class Reloadable(Protocol):
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Get ready for ``plan``, which may take a while. Decisions see no difference yet.
 
+        A part that is the same in both plans returns a PreparedChange that does nothing.
         Raises RegistrationError or NotListedError, and leaves the part as it was then.
         """
         ...

@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime.api import Action, Event, Plugin, Watch, declaration_of
-from scheduler_runtime.config import EffectiveProfile
+from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Kind, Reflector
 from scheduler_runtime.kube.watch.envelopes import Page, read_items
@@ -185,17 +184,6 @@ class WatchedObjects:
         0 once nobody else reads it: a pod on its way keeps its plugins, which can read pods and nodes nevertheless.
         """
         return self._revisions.by_watch.get(watch, 0)
-
-
-def declared_watches(profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]) -> list[Watch]:
-    """Return the watches of those plugins of ``profiles`` that are in ``classes``, with their arguments there."""
-    return [
-        watch
-        for profile in profiles
-        for name in profile.names
-        if name in classes
-        for watch in declaration_of(classes[name]).watches_for(profile.args.get(name))
-    ]
 
 
 class Untyped(msgspec.Struct, frozen=True):

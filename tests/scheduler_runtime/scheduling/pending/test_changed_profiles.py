@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
 from scheduler_runtime.framework import QueueGate
-from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
 from tests.scheduler_runtime.scheduling.pending.pods import pod
 
 NODE_ADDED = Event("Node", Action.ADD)
@@ -149,8 +149,10 @@ def test_others_are_left_alone(pending: SchedulingQueue, profiles: dict[str, Pro
     assert place(pending, "p") is QueuePlace.PARKED
 
 
-def test_pods_back_off_as_long_as_is_configured_now(pending: SchedulingQueue) -> None:
-    pending.change_backoff(4, 8)
+def test_pods_back_off_as_long_as_is_configured_now(profiles: dict[str, Profile]) -> None:
+    backing_off = BackingOff()
+    pending = SchedulingQueue(profiles, backing_off=backing_off)
+    backing_off.change_seconds(4, 8)
     park(pending, "p", 0)
     pending.on_event(NODE_ADDED, 3)
     assert place(pending, "p") is QueuePlace.BACKOFF

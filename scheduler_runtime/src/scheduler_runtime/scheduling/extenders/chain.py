@@ -190,10 +190,8 @@ class ExtenderFactory:
         self._binds = binds
         self._chains: list[ExtenderChain] = []
 
-    def build(self, configs: Sequence[ExtenderConfig]) -> ExtenderChain | None:
-        """Return the extenders of a profile, None when it has none. Raises RegistrationError."""
-        if not configs:
-            return None
+    def build(self, configs: Sequence[ExtenderConfig]) -> ExtenderChain:
+        """Return the extenders of a profile that has some. Raises RegistrationError."""
         extenders = []
         for config in configs:
             try:
@@ -203,6 +201,11 @@ class ExtenderFactory:
                 raise RegistrationError(f"extender {name}: its tlsConfig cannot be used: {error}") from error
         self._chains.append(ExtenderChain(extenders, self._raw_objects, self._binds))
         return self._chains[-1]
+
+    @property
+    def are_in_use(self) -> bool:
+        """Whether there are extenders, or copies of nodes for them."""
+        return bool(self._chains or self.reflectors)
 
     @property
     def scoring(self) -> int:

@@ -229,10 +229,6 @@ class SchedulingQueue:
 
     # Another document
 
-    def change_backoff(self, initial: float, longest: float) -> None:
-        """Let pods back off so long from now on."""
-        self._backing_off.change_seconds(initial, longest)
-
     def change_profiles(self, names: Collection[str], now: float) -> list[Pod]:
         """Ask the plugins of the profiles called ``names`` anew, because they are others now.
 

@@ -27,11 +27,10 @@ def flaws(kind: type[Plugin]) -> Iterator[str]:
 
 def hooks(kind: type[Plugin]) -> Iterator[str]:
     """The hooks of the class are those that it declares."""
-    declaration = declaration_of(kind)
     try:
-        check_class(kind, declaration)
+        check_class(kind)
     except RegistrationError as error:
-        yield f"{str(error).removeprefix(f'plugin {declaration.name}: ')}; let class and declaration agree"
+        yield f"{str(error).removeprefix(f'plugin {declaration_of(kind).name}: ')}; let class and declaration agree"
 
 
 def model(kind: type[Plugin]) -> Iterator[str]:
