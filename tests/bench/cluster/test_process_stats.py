@@ -10,7 +10,7 @@ import time
 import pytest
 
 from bench.cluster.process_stats import process_state
-from scheduler_runtime.scheduling.metrics.process_metrics import process_metrics
+from scheduler_runtime.metrics import process_metrics
 
 
 def test_the_state_of_a_process_is_what_the_process_reports_itself() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from bench.cluster.process_stats import ProcessState
 from bench.soak.metrics import Truth
+from scheduler_runtime.metrics import Labels
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
-from scheduler_runtime.scheduling.metrics.exposition import Labels
 
 STATE = ProcessState(
     cpu_seconds=2.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 
-from scheduler_runtime.scheduling.metrics.exposition import Counter, Gauge, Labels, exposition
+from scheduler_runtime.metrics import Counter, Gauge, Labels, exposition
 from scheduler_runtime.state.objects import Pod, QuantityError
 from scheduler_runtime.state.objects.pod_requests import sum_limits
 

@@ -12,9 +12,10 @@ from typing import Protocol, get_args
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import gates_of
 from scheduler_runtime.config import Verdict
+from scheduler_runtime.metrics import Labels, Samples
 from scheduler_runtime.reload.reloader import Reloader
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
-from scheduler_runtime.scheduling.metrics import Labels, Metrics, Samples, event_name
+from scheduler_runtime.scheduling.metrics import Metrics, event_name
 from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import PodsUnderway
 from scheduler_runtime.state.cache import Cache

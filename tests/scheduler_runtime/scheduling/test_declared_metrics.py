@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from scheduler_runtime import testing
 from scheduler_runtime.app.scheduler import Scheduler
+from scheduler_runtime.metrics import Counter, Histogram, Metric
 from scheduler_runtime.reload.plan import DocumentText
-from scheduler_runtime.scheduling.metrics import Histogram, Metrics
-from scheduler_runtime.scheduling.metrics.exposition import Counter, Metric
+from scheduler_runtime.scheduling.metrics import Metrics
 from tests.support.processes import assembled
 from tests.support.scripted import Script, serving
 

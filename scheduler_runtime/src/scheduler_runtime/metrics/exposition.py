@@ -1,4 +1,13 @@
-"""Counters, gauges and histograms, and the text format of Prometheus."""
+"""Counters, gauges and histograms, and the text format of Prometheus.
+
+    durations = Histogram("request_seconds", "How long requests took.", (0.1, 1.0, 10.0), "verb")
+    durations.observe(0.2, "GET")
+    of_get = durations.of("GET")  # code that counts often keeps the series, and its labels are not looked up each time
+    of_get.observe(0.3)
+    page = exposition([durations])
+
+ADR 15 says why this is not prometheus_client.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +17,11 @@ from itertools import accumulate
 from typing import Protocol
 
 Labels = tuple[tuple[str, str], ...]
+"""The names and values of labels, in the order in which they are written."""
 Sample = tuple[str, Labels, float]
+"""One line of the text format: a name, its labels, and the number."""
 Samples = Mapping[Labels, float]
+"""The numbers of one metric, one per combination of labels."""
 
 
 class Metric(Protocol):
@@ -17,7 +29,9 @@ class Metric(Protocol):
 
     name: str
     text: str
+    """What it measures, for people: the HELP line."""
     kind: str
+    """The TYPE line: counter, gauge or histogram."""
 
     def samples(self) -> Iterator[Sample]:
         """Return every number there is now. Called by another thread than the one that counts."""
@@ -43,6 +57,7 @@ class Counter:
     kind = "counter"
 
     def __init__(self, name: str, text: str, *labels: str) -> None:
+        """``labels`` are the names of its labels. Without any it is shown from the start, as 0."""
         self.name = name
         self.text = text
         self._labels = labels
@@ -72,6 +87,7 @@ class Gauge:
     """Numbers that are read at each scrape."""
 
     def __init__(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
+        """``read`` is called in the thread of the scrape. ``kind`` is "counter" for numbers that only grow."""
         self.name = name
         self.text = text
         self.kind = kind
@@ -81,6 +97,12 @@ class Gauge:
         """Return the numbers as they are now."""
         for labels, number in self._read().items():
             yield self.name, labels, number
+
+
+def fixed_gauge(name: str, text: str, number: float, *labels: tuple[str, str], kind: str = "gauge") -> Gauge:
+    """Return a gauge that shows ``number``, for metrics that are made anew at each scrape."""
+    samples: Samples = {labels: float(number)}
+    return Gauge(name, text, lambda: samples, kind)
 
 
 class Series:
@@ -106,6 +128,7 @@ class Histogram:
     kind = "histogram"
 
     def __init__(self, name: str, text: str, bounds: tuple[float, ...], *labels: str) -> None:
+        """``bounds`` are the upper ends of its buckets, without infinity; ``labels`` the names of its labels."""
         self.name = name
         self.text = text
         self._bounds = bounds

@@ -10,14 +10,14 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-from scheduler_runtime.scheduling.metrics.exposition import Counter, Gauge, Histogram, Metric, PlainCounter, Series
+from scheduler_runtime.metrics.exposition import Counter, Gauge, Histogram, Metric, PlainCounter, Series, fixed_gauge
 
 _LATENCY = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _SIZES = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
 _STARTED_AT = time.time()
+"""When this module was imported, at the start of the process."""
 
 
 class RequestMetrics:
@@ -92,7 +92,7 @@ def process_metrics() -> list[Gauge]:
     max_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     page = os.sysconf("SC_PAGE_SIZE")
     return [
-        Gauge(name, text, partial(dict, {(): float(number)}), kind)
+        fixed_gauge(name, text, number, kind=kind)
         for name, text, number, kind in (
             ("process_cpu_seconds_total", "CPU time used.", usage.ru_utime + usage.ru_stime, "counter"),
             ("process_resident_memory_bytes", "Memory in use.", int(sizes[1]) * page, "gauge"),

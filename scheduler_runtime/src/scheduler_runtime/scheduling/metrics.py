@@ -7,18 +7,19 @@ from functools import cache
 from typing import NamedTuple, cast
 
 from scheduler_runtime.api import Action, Event, Pod
-from scheduler_runtime.scheduling.metrics.exposition import (
+from scheduler_runtime.metrics import (
     Counter,
     Gauge,
     Histogram,
     Metric,
     PlainCounter,
+    RequestMetrics,
     Samples,
     Series,
     exponential,
     exposition,
+    process_metrics,
 )
-from scheduler_runtime.scheduling.metrics.process_metrics import RequestMetrics, process_metrics
 
 _ATTEMPT = exponential(0.001, 2, 15)
 _POINT = exponential(0.0001, 2, 12)
