@@ -1,12 +1,12 @@
 """HTTP endpoints of the operator: ``/livez``, ``/readyz`` and ``/metrics``, served with and without leadership."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
 
-Metrics = Mapping[str, float]
+from scheduler_runtime.metrics import Metric, exposition
 
 
 @dataclass(slots=True)
@@ -18,7 +18,9 @@ class Health:
 
 
 @asynccontextmanager
-async def serve(health: Health, metrics: Callable[[], Metrics], address: str, port: int) -> AsyncIterator[None]:
+async def serve(
+    health: Health, metrics: Callable[[], Iterable[Metric]], address: str, port: int
+) -> AsyncIterator[None]:
     """Serve the endpoints until the context ends."""
 
     async def livez(_: web.Request) -> web.Response:
@@ -43,16 +45,3 @@ async def serve(health: Health, metrics: Callable[[], Metrics], address: str, po
 
 def _probe_response(problem: str | None) -> web.Response:
     return web.Response(text=problem or "ok", status=503 if problem else 200)
-
-
-def exposition(metrics: Metrics) -> str:
-    """Return ``metrics`` in Prometheus' text format; a name that ends in ``_total`` is a counter, any other a gauge."""
-    lines: list[str] = []
-    for series, value in metrics.items():
-        name = series.partition("{")[0]
-        kind = "counter" if name.endswith("_total") else "gauge"
-        header = f"# TYPE {name} {kind}"
-        if header not in lines:
-            lines.append(header)
-        lines.append(f"{series} {value:g}")
-    return "\n".join(lines) + "\n"

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from scheduler_operator.app import settings
-from scheduler_operator.app.endpoints import Health, Metrics, serve
+from scheduler_operator.app.endpoints import Health, serve
 from scheduler_operator.app.leader import Leadership
 from scheduler_operator.app.settings import Settings
 from scheduler_operator.cluster.api import Api, ApiError
@@ -30,6 +30,7 @@ from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.reconciler import Key, ReconcileContext
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_runtime.kube import leader_election
+from scheduler_runtime.metrics import Metric, fixed_gauge
 
 logger = logging.getLogger("scheduler_operator")
 
@@ -164,20 +165,22 @@ class OperatorProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop.set)
 
-    def metrics(self) -> Metrics:
-        """Return the metrics of ``/metrics``."""
-        work = self.work.statistics()
+    def metrics(self) -> list[Metric]:
+        """Return the metrics of ``/metrics``, with their numbers now."""
+        work, queue = self.work.statistics(), ("name", "profiles")
+        lease, leads = ("name", settings.LEASE), self.leadership.elector.is_leader
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        return {
-            f'leader_election_master_status{{name="{settings.LEASE}"}}': self.leadership.elector.is_leader,
-            'workqueue_depth{name="profiles"}': work.waiting,
-            'workqueue_running{name="profiles"}': work.running,
-            'workqueue_resting{name="profiles"}': work.resting,
-            'workqueue_adds_total{name="profiles"}': work.added,
-            'workqueue_retries_total{name="profiles"}': work.failed,
-            "process_cpu_seconds_total": usage.ru_utime + usage.ru_stime,
-            "process_max_resident_memory_bytes": usage.ru_maxrss * 1024,
-        }
+        seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+        return [
+            fixed_gauge("leader_election_master_status", "Whether this process leads.", leads, lease),
+            fixed_gauge("workqueue_depth", "Profiles that wait for a worker.", work.waiting, queue),
+            fixed_gauge("workqueue_running", "Profiles that workers reconcile.", work.running, queue),
+            fixed_gauge("workqueue_resting", "Profiles that wait for another attempt.", work.resting, queue),
+            fixed_gauge("workqueue_adds_total", "Profiles that came to wait.", work.added, queue, kind="counter"),
+            fixed_gauge("workqueue_retries_total", "Attempts that failed.", work.failed, queue, kind="counter"),
+            fixed_gauge("process_cpu_seconds_total", "CPU time used.", seconds, kind="counter"),
+            fixed_gauge("process_max_resident_memory_bytes", "Most memory that was in use.", peak),
+        ]
 
 
 def set_up_logging(verbosity: int) -> None:
