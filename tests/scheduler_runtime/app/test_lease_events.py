@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from scheduler_runtime.app import lease_events as lease_events_module
-from scheduler_runtime.app.leader import Election
 from scheduler_runtime.app.lease_events import REPEAT_SECONDS, LeaseEvents
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from tests.scheduler_runtime.scheduling.reporting.test_pod_events import sending
 from tests.support.leases import Clock
@@ -41,7 +41,7 @@ def lease_events(
     events: EventsMode = "All",
     clock: Clock | None = None,
 ) -> LeaseEvents:
-    election = cast(Election, elected or Elected())
+    election = cast(Leadership, elected or Elected())
     return LeaseEvents(client, outbox, election, "first", events=lambda: events, clock=clock or Clock())
 
 

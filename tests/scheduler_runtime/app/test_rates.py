@@ -74,7 +74,7 @@ async def at_work(directory: Path, first: DocumentText, server: str) -> AsyncIte
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             await process.underway.finish(0)
-            await process.election.stop(release=False)
+            await process.election.stop(release=False, seconds=5)
 
 
 def purpose(request: ReceivedRequest) -> str:

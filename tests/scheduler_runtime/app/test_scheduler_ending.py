@@ -57,3 +57,9 @@ async def test_the_lease_is_released_unless_a_binding_may_still_be_carried_out(
     assert (unfinished in caplog.text) is not is_released
     (start,) = (record for record in caplog.records if record.getMessage() == "starting")
     assert cluster.leases.record.holder == ("" if is_released else vars(start)["identity"])
+
+
+def test_only_a_few_are_named() -> None:
+    longest = scheduler.LONGEST_LIST
+    assert scheduler.shorten(["a"]) == "a"
+    assert scheduler.shorten(["a"] * (longest + 2)) == f"{', '.join(['a'] * longest)} and 2 more"

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.app.leader import Election
 from scheduler_runtime.app.watchdog import Heartbeat
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.framework import Progress
+from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.serving.https import Endpoints, ProcessInfo
@@ -37,7 +36,7 @@ class SchedulerParts:
 
     cache: Cache
     queue: SchedulingQueue
-    election: Election
+    election: Leadership
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     pods: Any = field(default_factory=PodReflector)
     progress: Progress = field(default_factory=Progress)
@@ -49,8 +48,7 @@ class SchedulerParts:
 
 
 def scheduler_parts() -> SchedulerParts:
-    election = Election(LeaderElection(leader_elect=False), "", "tests")
-    return SchedulerParts(Cache(), SchedulingQueue({}), election)
+    return SchedulerParts(Cache(), SchedulingQueue({}), Leadership(None))
 
 
 @pytest.fixture

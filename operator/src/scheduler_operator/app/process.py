@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from scheduler_operator.app import settings
 from scheduler_operator.app.endpoints import Health, serve
-from scheduler_operator.app.leader import Leadership
 from scheduler_operator.app.settings import Settings
 from scheduler_operator.cluster.api import Api, ApiError
 from scheduler_operator.cluster.credentials import Credentials, CredentialsError
@@ -30,11 +29,14 @@ from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.reconciler import Key, ReconcileContext
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_runtime.kube import leader_election
+from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.metrics import Metric, fixed_gauge
 
 logger = logging.getLogger("scheduler_operator")
 
 RETRY_SECONDS = 2.0
+RELEASE_SECONDS = 15.0
+"""How long the release of the Lease may take at the end."""
 RELIST_GATHERING_SECONDS = 0.5
 """When one kind is listed again, the others often are, too, for the same reason: one resync serves them all."""
 
@@ -55,7 +57,7 @@ class OperatorProcess:
         self.relisted = asyncio.Event()
         self.waiting_for = ""
         self.leadership = Leadership(options.lease, options.kubeconfig, options.user_agent)
-        self.health = Health(not_alive=self.leadership.elector.check)
+        self.health = Health(not_alive=self.leadership.check)
 
     async def run(self) -> int:
         """Run until told to stop, or until leadership is lost; return the exit code."""
@@ -64,13 +66,16 @@ class OperatorProcess:
             if not await self.unless_stopped(self.wait_for_crds()):
                 return 0
             self.health.not_ready = ""
-            async with self.leadership.campaign():
+            self.leadership.start()
+            try:
                 if not await self.unless_stopped(self.leadership.won.wait()):
                     return 0
                 code = await self.lead()
                 # Requests under way end before the Lease is released: none may arrive when another one leads.
                 await self.api.finish()
                 return code
+            finally:
+                await self.leadership.stop(release=True, seconds=RELEASE_SECONDS)
 
     async def lead(self) -> int:
         """Work until told to stop (0), or until that becomes impossible (1)."""
@@ -168,7 +173,7 @@ class OperatorProcess:
     def metrics(self) -> list[Metric]:
         """Return the metrics of ``/metrics``, with their numbers now."""
         work, queue = self.work.statistics(), ("name", "profiles")
-        lease, leads = ("name", settings.LEASE), self.leadership.elector.is_leader
+        lease, leads = ("name", settings.LEASE), self.leadership.is_leader
         usage = resource.getrusage(resource.RUSAGE_SELF)
         seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
         return [

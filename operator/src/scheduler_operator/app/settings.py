@@ -32,7 +32,26 @@ class Settings:
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the command line; a wrong one ends the process with a usage message."""
-    parser = _parser(environment)
+    parser = argparse.ArgumentParser("berth-operator", description="Turn SchedulerProfiles into running schedulers.")
+    add = parser.add_argument
+    add(
+        "--namespace",
+        default=environment.get("POD_NAMESPACE", "berth-system"),
+        help="namespace of generated objects",
+    )
+    add("--scheduler-image", required=True, help="image of schedulers whose profile sets none")
+    add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
+    add("--allow-plugin-sources", action="store_true", help="let schedulers run plugins whose code is in a ConfigMap")
+    add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
+    add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="address for probes and metrics")  # noqa: S104
+    add("--port", type=int, default=8080)
+    add("--workers", type=int, default=4, help="number of profiles to reconcile at a time")
+    add("--resync-seconds", type=float, default=300.0, help="interval for reconciling every profile without an event")
+    add("--lease-duration", type=float, default=15.0, help="seconds before a silent leader is replaced")
+    add("--renew-deadline", type=float, default=10.0, help="seconds until a leader stops without a renewal")
+    add("--retry-period", type=float, default=2.0, help="seconds between two attempts to lead or to renew")
+    add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and higher are for debugging")
+    add("--version", action="version", version=f"berth {version('berth-operator')}")
     options = parser.parse_args(arguments)
     try:
         lease = LeaseSettings(
@@ -60,27 +79,3 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         resync_seconds=options.resync_seconds,
         verbosity=options.verbosity,
     )
-
-
-def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("berth-operator", description="Turn SchedulerProfiles into running schedulers.")
-    add = parser.add_argument
-    add(
-        "--namespace",
-        default=environment.get("POD_NAMESPACE", "berth-system"),
-        help="namespace of generated objects",
-    )
-    add("--scheduler-image", required=True, help="image of schedulers whose profile sets none")
-    add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
-    add("--allow-plugin-sources", action="store_true", help="let schedulers run plugins whose code is in a ConfigMap")
-    add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
-    add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="address for probes and metrics")  # noqa: S104
-    add("--port", type=int, default=8080)
-    add("--workers", type=int, default=4, help="number of profiles to reconcile at a time")
-    add("--resync-seconds", type=float, default=300.0, help="interval for reconciling every profile without an event")
-    add("--lease-duration", type=float, default=15.0, help="seconds before a silent leader is replaced")
-    add("--renew-deadline", type=float, default=10.0, help="seconds until a leader stops without a renewal")
-    add("--retry-period", type=float, default=2.0, help="seconds between two attempts to lead or to renew")
-    add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and higher are for debugging")
-    add("--version", action="version", version=f"berth {version('berth-operator')}")
-    return parser

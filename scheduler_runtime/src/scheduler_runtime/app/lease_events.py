@@ -12,9 +12,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from scheduler_runtime.app.leader import Election
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import event_object_name, truncate
 
@@ -32,7 +32,7 @@ class LeaseEvents:
         self,
         client: Client,
         outbox: Outbox,
-        election: Election,
+        election: Leadership,
         reporter: str,
         *,
         events: Callable[[], EventsMode],

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from scheduler_runtime.app.leader import Election
 from scheduler_runtime.app.lease_events import LeaseEvents
 from scheduler_runtime.app.memory import MemoryRelease
 from scheduler_runtime.app.settings import Settings
@@ -28,7 +27,7 @@ from scheduler_runtime.app.watchdog import ClockJumps, Heartbeat, LoopStalls
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import PluginServices, Progress
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.leader_election import process_name
+from scheduler_runtime.kube.leader_election import Leadership, process_name
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_caught_up
 from scheduler_runtime.reload.parts import ExtenderChange, FrameworkChange, Frameworks, SettingsChange, WatchChange
@@ -64,6 +63,11 @@ DRAIN_SECONDS = 3.0
 """How long events and conditions may take at the end."""
 GARBAGE_COLLECTION_OFF_SECONDS = 60.0
 """The garbage collector is on again by then, even if the API server has not let us list everything."""
+STOP_SECONDS = 6.0
+"""How long the election may take at the end, which includes the release of the lease."""
+BIND_SECONDS_WITHOUT_ELECTION = 30.0
+LONGEST_LIST = 5
+"""How many of the unfinished bindings are named in the log."""
 LAST_REQUESTS_SECONDS = 1.0
 """How long cancelled background work may take to end before the last event is posted."""
 OLDER_DATA = "found older data at the API server than before, such as a backup that was restored, and listed all again"
@@ -89,7 +93,7 @@ class SchedulerInputs:
     """Where new documents come from."""
     target: Target
     clients: Clients
-    election: Election
+    election: Leadership
     heartbeat: Heartbeat
     metrics: Metrics
 
@@ -99,7 +103,7 @@ class Scheduler:
     """A scheduler process; ``build`` makes its parts."""
 
     # Used by ``run``.
-    election: Election
+    election: Leadership
     lease_events: LeaseEvents
     nodes: Reflector[Node]
     pods: Reflector[Pod]
@@ -171,7 +175,16 @@ class Scheduler:
         is_finished = await self.underway.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
-        await self.election.stop(release=is_finished, unfinished=self.underway.unfinished)
+        # A binding that was cut off may still arrive at the API server: until the lease expires nobody else leads.
+        if not is_finished and (lease := self.election.settings):
+            unfinished = self.underway.unfinished
+            logger.warning(
+                "lease %s is not released, others wait until it runs out: bindings or preemptions did not end "
+                "in time, and may still be carried out%s",
+                lease.key,
+                f": {shorten(unfinished)}" if unfinished else "",
+            )
+        await self.election.stop(release=is_finished, seconds=STOP_SECONDS)
         return False
 
     async def _wait_synced(self) -> None:
@@ -227,7 +240,10 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     condition = ConfigCondition(reporting, *settings.pod) if settings.pod else None
 
     # What binds and preempts, while this process leads.
-    binds = BindingSender(deciding, election.leads_until, election.bind_seconds)
+    # A binding is sent only while it would arrive, or time out, before another leader may act.
+    lease = election.settings
+    bind_seconds = 0.9 * (lease.lease_duration - lease.renew_deadline) if lease else BIND_SECONDS_WITHOUT_ELECTION
+    binds = BindingSender(deciding, election.leads_until, bind_seconds)
     preemption = Preemption(
         deciding, binds.check_fence, underway, pod_events, nominations, metrics, version=target.version
     )
@@ -354,6 +370,12 @@ def _plugin_services(  # noqa: PLR0913 - everything that plugins can reach
         progress=progress,
         latest=latest,
     )
+
+
+def shorten(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else ""
+    return ", ".join(names[:LONGEST_LIST]) + more
 
 
 async def wait_first(*waits: Any) -> None:

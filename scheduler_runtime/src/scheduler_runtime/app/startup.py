@@ -9,19 +9,20 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 
 from scheduler_runtime.app import flags
-from scheduler_runtime.app.forced_exit import handle_signals
-from scheduler_runtime.app.leader import Election
+from scheduler_runtime.app.forced_exit import handle_signals, run_or_exit
 from scheduler_runtime.app.scheduler import Clients, Scheduler, SchedulerInputs, build
 from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
 from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.app.watchdog import Heartbeat
 from scheduler_runtime.catalog import Target, Version, gate_problems
-from scheduler_runtime.config import LoadReport, Problems
+from scheduler_runtime.config import LeaderElection, LoadReport, Problems
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client, RateLimit
+from scheduler_runtime.kube.leader_election import Leadership, LeaseSettings, unique_identity
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
 from scheduler_runtime.reload.plan import Plan, Planner, log_values
@@ -141,8 +142,14 @@ def assemble(
     """
     heartbeat = Heartbeat()
     try:
-        election = Election(
-            settings.document.leader_election, settings.kubeconfig, settings.user_agent, heartbeat.describe_stuck_hook
+        lease = lease_settings(settings.document.leader_election)
+        election = Leadership(
+            lease,
+            settings.kubeconfig,
+            settings.user_agent,
+            health_check=heartbeat.describe_stuck_hook,
+            # A loop that is stuck cannot stop what acts as the leader: the process ends.
+            report_loss=partial(run_or_exit, because=f"lease {lease.key} is not held any more" if lease else ""),
         )
     except ValueError as error:
         overrides = settings.overrides.describe("leaderElection")
@@ -174,6 +181,20 @@ def assemble(
     }
     logger.info("starting", extra=values)
     return scheduler
+
+
+def lease_settings(config: LeaderElection) -> LeaseSettings | None:
+    """Return what the document says of the election, with a new identity; None: there is none. Raises ValueError."""
+    if not config.leader_elect:
+        return None
+    return LeaseSettings(
+        namespace=config.resource_namespace,
+        name=config.resource_name,
+        identity=unique_identity(),
+        lease_duration=config.lease_duration_seconds,
+        renew_deadline=config.renew_deadline_seconds,
+        retry_period=config.retry_period_seconds,
+    )
 
 
 def _source_name(settings: Settings) -> str:

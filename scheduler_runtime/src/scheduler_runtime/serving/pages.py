@@ -16,6 +16,7 @@ from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.blocking_client import RequestFailedError
 from scheduler_runtime.kube.credentials import CredentialsError
+from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
@@ -51,19 +52,6 @@ class HealthView(Protocol):
         ...
 
 
-class LeadershipView(Protocol):
-    """Leader election as the pages need it."""
-
-    @property
-    def is_leader(self) -> bool:
-        """True if this process leads."""
-        ...
-
-    def check(self) -> str | None:
-        """Return the problem of a leader that cannot renew its lease, None if there is none."""
-        ...
-
-
 class SchedulerView(Protocol):
     """The parts of a scheduler that the pages show."""
 
@@ -71,10 +59,8 @@ class SchedulerView(Protocol):
     queue: SchedulingQueue
     progress: Progress
     pods: Reflector[Pod]
+    election: Leadership
     is_stopping: bool
-
-    @property
-    def election(self) -> LeadershipView: ...
 
     @property
     def heartbeat(self) -> HealthView: ...

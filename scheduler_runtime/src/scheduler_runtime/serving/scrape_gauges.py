@@ -12,6 +12,7 @@ from typing import Protocol, get_args
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import gates_of
 from scheduler_runtime.config import Verdict
+from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.metrics import Labels, Samples
 from scheduler_runtime.reload.reloader import Reloader
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
@@ -25,20 +26,6 @@ STAGES = {"alpha": "ALPHA", "beta": "BETA", "ga": "", "deprecated": "DEPRECATED"
 """Upstream's label values for the stages of feature gates."""
 
 
-class Leadership(Protocol):
-    """Leader election as the metrics need it."""
-
-    @property
-    def name(self) -> str:
-        """The Lease's name, empty without leader election."""
-        ...
-
-    @property
-    def is_leader(self) -> bool:
-        """True if this process leads."""
-        ...
-
-
 class MeasuredParts(Protocol):
     """The parts of a scheduler that have gauges."""
 
@@ -46,9 +33,7 @@ class MeasuredParts(Protocol):
     queue: SchedulingQueue
     underway: PodsUnderway
     extenders: ExtenderFactory
-
-    @property
-    def election(self) -> Leadership: ...
+    election: Leadership
 
 
 def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target) -> None:

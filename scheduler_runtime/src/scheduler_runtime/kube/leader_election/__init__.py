@@ -1,15 +1,17 @@
 """Leader election with a Lease, by the rules of client-go, for every process of Berth.
 
-    elector = create_elector(settings, LeaderCallbacks(on_started=..., on_stopped=...))
-    threading.Thread(target=elector.run).start()
+    leadership = Leadership(settings)
+    leadership.start()
+    await leadership.won.wait()
 
-The elector blocks a thread of its own and has a connection of its own, so that a busy event loop cannot make it late.
+Its elector blocks a thread of its own and has a connection of its own, so that a busy event loop cannot make it late.
 ``leads_until`` is the instant until which acting as the leader is safe: code that acts compares it with
 ``time.monotonic()`` right before each request.
 """
 
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, LeaseClient, create_elector
+from scheduler_runtime.kube.leader_election.leadership import Leadership
 from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient
 from scheduler_runtime.kube.leader_election.lease_record import (
     Lease,
@@ -24,6 +26,7 @@ __all__ = [
     "HttpLeaseClient",
     "LeaderCallbacks",
     "LeaderElector",
+    "Leadership",
     "Lease",
     "LeaseClient",
     "LeaseError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.app.leader import LONGEST_LIST, describe_holder, shorten
+from scheduler_runtime.kube.leader_election.leadership import describe_holder
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,3 @@ from scheduler_runtime.app.leader import LONGEST_LIST, describe_holder, shorten
 )
 def test_a_holder_is_described_with_how_long_others_wait(identity: str, seconds: float, text: str) -> None:
     assert describe_holder(identity, seconds) == text
-
-
-def test_only_a_few_are_named() -> None:
-    assert shorten(["a"]) == "a"
-    assert shorten(["a"] * (LONGEST_LIST + 2)) == f"{', '.join(['a'] * LONGEST_LIST)} and 2 more"
