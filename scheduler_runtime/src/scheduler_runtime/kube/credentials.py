@@ -12,7 +12,6 @@ import json
 import os
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import yaml
+
+from scheduler_runtime.kube import tls
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_SECONDS = 30.0
@@ -211,9 +212,9 @@ def from_kubeconfig(paths: list[Path]) -> Credentials:
     current = next((name for _, document in documents if (name := document.get("current-context"))), None)
     if not current:
         raise CredentialsError(f"{documents[0][0]}: current-context is not set; run `kubectl config use-context NAME`")
-    context, _ = _find_entry(documents, "context", str(current))
-    cluster, cluster_path = _find_entry(documents, "cluster", str(context.get("cluster", "")))
-    name = str(context.get("user") or "")
+    chosen, _ = _find_entry(documents, "context", str(current))
+    cluster, cluster_path = _find_entry(documents, "cluster", str(chosen.get("cluster", "")))
+    name = str(chosen.get("user") or "")
     user, user_path = _find_entry(documents, "user", name) if name else ({}, cluster_path)
     server = str(cluster.get("server", "")).rstrip("/")
     if not server.startswith(("https://", "http://")):
@@ -222,12 +223,12 @@ def from_kubeconfig(paths: list[Path]) -> Credentials:
     for setting in ("as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"):
         if user.get(setting):
             raise CredentialsError(f"{where}: {setting} is not supported; use a token, a client certificate or exec")
-    tls = http2_tls = None
+    http1_tls = http2_tls = None
     if server.startswith("https://"):
-        tls = _tls_context(cluster, cluster_path.parent, str(cluster_path))
+        http1_tls = _tls_context(cluster, cluster_path.parent, str(cluster_path))
         http2_tls = _tls_context(cluster, cluster_path.parent, str(cluster_path), *HTTP2_PROTOCOLS)
-        for tls_context in (tls, http2_tls):
-            _load_client_certificate(tls_context, user, user_path.parent, where)
+        for context in (http1_tls, http2_tls):
+            _load_client_certificate(context, user, user_path.parent, where)
     source: TokenSource | None = None
     if user.get("tokenFile"):
         source = FileToken(user_path.parent / str(user["tokenFile"]))
@@ -237,8 +238,8 @@ def from_kubeconfig(paths: list[Path]) -> Credentials:
         source = ExecToken(user["exec"], user_path.parent, where)
     return Credentials(
         server=server,
-        namespace=str(context.get("namespace") or "default"),
-        tls=tls,
+        namespace=str(chosen.get("namespace") or "default"),
+        tls=http1_tls,
         http2_tls=http2_tls,
         server_name=cluster.get("tls-server-name"),
         source=source,
@@ -291,47 +292,36 @@ def _token_of_user(text: str, name: str) -> str:
 
 def _tls_context(cluster: Mapping[str, Any], directory: Path, where: str, *protocols: str) -> ssl.SSLContext:
     """A context that trusts the cluster's certificate authority, and offers ``protocols``, the best first."""
-    authority = cluster.get("certificate-authority")
+    name = cluster.get("certificate-authority")
+    file = directory / str(name) if name else None
     data = cluster.get("certificate-authority-data")
+    authority = _decode_base64(data, f"{where}: certificate-authority-data") if data else file
     try:
-        if data:
-            context = ssl.create_default_context(
-                cadata=_decode_base64(data, f"{where}: certificate-authority-data").decode()
-            )
-        else:
-            context = ssl.create_default_context(cafile=str(directory / str(authority)) if authority else None)
+        context = tls.client_context(authority, verifies=not cluster.get("insecure-skip-tls-verify"))
     except (OSError, UnicodeDecodeError) as error:
-        raise CredentialsError(
-            f"{where}: the certificate authority {authority or ''} cannot be used: {error}"
-        ) from error
-    if cluster.get("insecure-skip-tls-verify"):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+        raise CredentialsError(f"{where}: the certificate authority {name or ''} cannot be used: {error}") from error
     if protocols:
         context.set_alpn_protocols(protocols)
     return context
 
 
 def _load_client_certificate(context: ssl.SSLContext, user: Mapping[str, Any], directory: Path, where: str) -> None:
-    """Load the user's certificate, if there is one; inline data goes through a private file, as OpenSSL reads files."""
+    """Load the user's certificate, if there is one."""
     if not user.get("client-certificate") and not user.get("client-certificate-data"):
         return
-    with tempfile.TemporaryDirectory(prefix="berth-") as scratch:
-        files: list[Path] = []
-        for kind in ("client-certificate", "client-key"):
-            if user.get(f"{kind}-data"):
-                file = Path(scratch) / kind
-                file.touch(mode=0o600)
-                file.write_bytes(_decode_base64(user[f"{kind}-data"], f"{where}: {kind}-data"))
-            elif user.get(kind):
-                file = directory / str(user[kind])
-            else:
-                raise CredentialsError(f"{where}: {kind} is missing beside the client certificate")
-            files.append(file)
-        try:
-            context.load_cert_chain(files[0], files[1])
-        except OSError as error:
-            raise CredentialsError(f"{where}: the client certificate cannot be used: {error}") from error
+    pems: list[tls.Pem] = []
+    for kind in ("client-certificate", "client-key"):
+        if user.get(f"{kind}-data"):
+            pems.append(_decode_base64(user[f"{kind}-data"], f"{where}: {kind}-data"))
+        elif user.get(kind):
+            pems.append(directory / str(user[kind]))
+        else:
+            raise CredentialsError(f"{where}: {kind} is missing beside the client certificate")
+    certificate, key = pems
+    try:
+        tls.load_certificate(context, certificate, key)
+    except OSError as error:
+        raise CredentialsError(f"{where}: the client certificate cannot be used: {error}") from error
 
 
 def _decode_base64(data: object, where: str) -> bytes:

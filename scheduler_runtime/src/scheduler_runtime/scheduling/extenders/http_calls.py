@@ -9,7 +9,6 @@ import asyncio
 import base64
 import re
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from scheduler_runtime.catalog.durations import Duration
 from scheduler_runtime.config import Extender, ExtenderTLSConfig
 from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response
+from scheduler_runtime.kube.tls import Pem, client_context, load_certificate
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
@@ -187,27 +187,13 @@ def tls_context(config: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLC
     if config is None and verifies:
         return None
     config = config or ExtenderTLSConfig()
-    if config.ca_data:
-        context = ssl.create_default_context(cadata=base64.b64decode(config.ca_data).decode())
-    else:
-        context = ssl.create_default_context(cafile=config.ca_file or None)
-    if config.insecure or not verifies:
-        # In this order: verify_mode cannot be changed while host names are checked.
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if (config.cert_data or config.cert_file) and (config.key_data or config.key_file):
-        _load_certificate(context, config)
+    context = client_context(_pem(config.ca_data, config.ca_file), verifies=verifies and not config.insecure)
+    certificate, key = _pem(config.cert_data, config.cert_file), _pem(config.key_data, config.key_file)
+    if certificate and key:
+        load_certificate(context, certificate, key)
     return context
 
 
-def _load_certificate(context: ssl.SSLContext, config: ExtenderTLSConfig) -> None:
-    """Load the client certificate; OpenSSL reads files only, so data is written to one that only we can read."""
-    with tempfile.TemporaryDirectory(prefix="berth-") as directory:
-        files = [config.cert_file, config.key_file]
-        for index, data in enumerate((config.cert_data, config.key_data)):
-            if data:
-                file = Path(directory, str(index))
-                file.touch(mode=0o600)
-                file.write_bytes(base64.b64decode(data))
-                files[index] = str(file)
-        context.load_cert_chain(files[0], files[1])
+def _pem(data: str, file: str) -> Pem | None:
+    """Return what a ``tlsConfig`` says in one of two ways, as data in base64 or by a file; None for neither."""
+    return base64.b64decode(data) if data else Path(file) if file else None
