@@ -9,7 +9,7 @@ from scheduler_runtime import config
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.app import startup
 from scheduler_runtime.app.scheduler import Clients, Scheduler
-from scheduler_runtime.app.settings import Settings
+from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.client import Client
@@ -22,11 +22,13 @@ from tests.support.kubeconfigs import kubeconfig
 VERSION = Version.parse("v1.36.4")
 
 
-def settings_of(directory: Path, first: DocumentText, server: str, plugins: Iterable[type[Plugin]] = ()) -> Settings:
+def settings_of(
+    directory: Path, first: DocumentText, server: str, plugins: Iterable[type[Plugin]] = ()
+) -> SchedulerSettings:
     """What a process is started with that goes by the document ``first``, and shows no pages."""
     document = config.load(first.text)
     assert isinstance(document, Document), str(document)
-    return Settings(
+    return SchedulerSettings(
         source="x",
         text=first,
         document=document,
@@ -53,7 +55,7 @@ async def assembled(
 
 
 async def assembled_with(
-    settings: Settings,
+    settings: SchedulerSettings,
     clients: tuple[Client, Client],
     metrics: Metrics | None = None,
     source: DocumentSource | None = None,

@@ -19,7 +19,7 @@ from scheduler_runtime.app import flags, startup
 from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.app.logging_setup import is_json, set_up_logging
 from scheduler_runtime.app.memory import set_up_malloc
-from scheduler_runtime.app.settings import NotReadyError, Settings
+from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import DEFAULT_MINOR, Target, Version
 from scheduler_runtime.config import Document, Problems, berth_options
 from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, explain_unreadable, read_text
@@ -99,7 +99,7 @@ def write_document(document: Document, args: argparse.Namespace) -> None:
         logger.info("%s is written for Kubernetes %s; --kubernetes-version chooses another", file, DEFAULT_MINOR)
 
 
-def create_settings(args: argparse.Namespace, text: str, document: Document, overrides: Overrides) -> Settings:
+def create_settings(args: argparse.Namespace, text: str, document: Document, overrides: Overrides) -> SchedulerSettings:
     """Return the settings by the flags and the document. Raises NotReadyError."""
     extras = read_file(args.extras) if args.extras else ""
     if args.extras and isinstance(options := berth_options.load(extras, args.extras), Problems):
@@ -111,7 +111,7 @@ def create_settings(args: argparse.Namespace, text: str, document: Document, ove
     kubeconfig = document.client_connection.kubeconfig or args.kubeconfig
     release = importlib.metadata.version("berth-runtime")
     user_agent = f"berth-scheduler/{release}"
-    return Settings(
+    return SchedulerSettings(
         source=source,
         text=DocumentText(text, extras),
         document=document,
@@ -162,7 +162,7 @@ def own_pod(environment: Mapping[str, str]) -> ObjectName | None:
     return pod if all(pod) else None
 
 
-def run(settings: Settings) -> int:
+def run(settings: SchedulerSettings) -> int:
     """Run the scheduler in uvloop, the faster event loop, where it is installed. Raises NotReadyError."""
     set_up_malloc()
     gc.set_threshold(YOUNG_OBJECTS, 20, 10)

@@ -23,7 +23,7 @@ from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.app import startup
 from scheduler_runtime.app.scheduler import Scheduler
-from scheduler_runtime.app.settings import Settings
+from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Problems
 from scheduler_runtime.kube import credentials
@@ -273,14 +273,14 @@ async def world(cluster: Cluster) -> AsyncIterator[World]:
 
 def settings_of(
     cluster: Cluster, fields: Mapping[str, Any], plugins: Iterable[type[Plugin]], feature_gates: Mapping[str, bool]
-) -> Settings:
+) -> SchedulerSettings:
     """What a scheduler is started with. Raises AssertionError for a document that is refused."""
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     quick = {"leaderElection": {"leaderElect": False}, "clientConnection": {"qps": -1}}
     text = yaml.safe_dump({**header, **quick, **fields})
     document = config.load(text)
     assert not isinstance(document, Problems), str(document)
-    return Settings(
+    return SchedulerSettings(
         source="the case",
         text=DocumentText(text),
         document=document,

@@ -12,7 +12,7 @@ from aiohttp import web
 from scheduler_runtime import config
 from scheduler_runtime.app import startup
 from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
-from scheduler_runtime.app.settings import NotReadyError, Settings
+from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import NEWEST_MINOR, OLDEST_MINOR, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
@@ -91,7 +91,7 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
     document = config.load(text)
     assert isinstance(document, Document)
     async with serving(Script(otherwise=answer)) as client:
-        settings = Settings(
+        settings = SchedulerSettings(
             source="x",
             text=DocumentText(text, extras),
             document=document,

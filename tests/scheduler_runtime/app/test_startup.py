@@ -10,7 +10,7 @@ from pathlib import Path
 from devcluster.system.ports import free_port
 from scheduler_runtime import config
 from scheduler_runtime.app import startup
-from scheduler_runtime.app.settings import Settings
+from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.reload.document_sources import DocumentFiles
@@ -27,12 +27,12 @@ leaderElection: {leaderElect: false}
 """
 
 
-def settings(file: Path, server: str, port: int) -> Settings:
+def settings(file: Path, server: str, port: int) -> SchedulerSettings:
     """What a process is started with that follows ``file`` and shows every page to anybody."""
     document = config.load(TEXT)
     assert isinstance(document, Document)
     file.write_text(TEXT)
-    return Settings(
+    return SchedulerSettings(
         source=str(file),
         text=DocumentText(TEXT),
         document=document,

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from scheduler_runtime.app.lease_events import LeaseEvents
 from scheduler_runtime.app.memory import MemoryRelease
-from scheduler_runtime.app.settings import Settings
+from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.app.watchdog import ClockJumps, Heartbeat, LoopStalls
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import PluginServices, Progress
@@ -86,7 +86,7 @@ class Clients(NamedTuple):
 class SchedulerInputs:
     """Everything that a scheduler is built from."""
 
-    settings: Settings
+    settings: SchedulerSettings
     plan: Plan
     planner: Planner
     source: DocumentSource

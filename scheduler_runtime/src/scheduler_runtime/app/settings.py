@@ -20,7 +20,7 @@ class NotReadyError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class SchedulerSettings:
     """Everything that a process is started with."""
 
     source: str

@@ -15,7 +15,7 @@ from scheduler_runtime.app import flags
 from scheduler_runtime.app.forced_exit import handle_signals, run_or_exit
 from scheduler_runtime.app.scheduler import Clients, Scheduler, SchedulerInputs, build
 from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
-from scheduler_runtime.app.settings import NotReadyError, Settings
+from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.app.watchdog import Heartbeat
 from scheduler_runtime.catalog import Target, Version, gate_problems
 from scheduler_runtime.config import LeaderElection, LoadReport, Problems
@@ -36,7 +36,7 @@ from scheduler_runtime.serving.scrape_gauges import add_document_gauges
 logger = logging.getLogger(__name__)
 
 
-async def run(settings: Settings) -> int:
+async def run(settings: SchedulerSettings) -> int:
     """Run a scheduler until it is told to stop or loses its lease; return the exit code.
 
     Raises NotReadyError when it cannot start with these settings.
@@ -83,7 +83,7 @@ def sighup_action(files: DocumentFiles | None, config_map: ObjectName | None) ->
 
 
 @contextlib.asynccontextmanager
-async def connect(settings: Settings, metrics: Metrics) -> AsyncIterator[Clients]:
+async def connect(settings: SchedulerSettings, metrics: Metrics) -> AsyncIterator[Clients]:
     """Open both clients until the end of the ``async with``. Raises NotReadyError."""
     connection = settings.document.client_connection
     try:
@@ -104,7 +104,7 @@ async def connect(settings: Settings, metrics: Metrics) -> AsyncIterator[Clients
         yield Clients(deciding, reporting)
 
 
-def create_planner(settings: Settings, version: Version, client: Client) -> Planner:
+def create_planner(settings: SchedulerSettings, version: Version, client: Client) -> Planner:
     """Return the planner for documents of this process. Raises NotReadyError for a version or gates it refuses."""
     if why := explain_refusal(version):
         raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
@@ -117,7 +117,7 @@ def create_planner(settings: Settings, version: Version, client: Client) -> Plan
     return Planner(target, sources, lambda text: flags.load_document(text, settings.overrides))
 
 
-async def first_plan(settings: Settings, planner: Planner) -> Plan:
+async def first_plan(settings: SchedulerSettings, planner: Planner) -> Plan:
     """Return the plan that the process starts with.
 
     Raises NotReadyError for a document that is not valid, and PluginSourceUnavailableError.
@@ -129,7 +129,7 @@ async def first_plan(settings: Settings, planner: Planner) -> Plan:
 
 
 def assemble(
-    settings: Settings,
+    settings: SchedulerSettings,
     plan: Plan,
     planner: Planner,
     clients: Clients,
@@ -197,5 +197,5 @@ def lease_settings(config: LeaderElection) -> LeaseSettings | None:
     )
 
 
-def _source_name(settings: Settings) -> str:
+def _source_name(settings: SchedulerSettings) -> str:
     return f"ConfigMap {'/'.join(settings.config_map)}" if settings.config_map else settings.source

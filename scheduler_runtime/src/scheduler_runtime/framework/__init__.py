@@ -3,7 +3,7 @@
 ``framework`` is the story of a decision and the map of this room.
 """
 
-from scheduler_runtime.framework.context import Objects, PluginServices
+from scheduler_runtime.framework.context import PluginServices, ReadableObjects
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
     ExtenderAnswers,
@@ -42,7 +42,6 @@ __all__ = [
     "FilterAnswer",
     "FilterQuestion",
     "Framework",
-    "Objects",
     "Placed",
     "PluginError",
     "PluginServices",
@@ -51,6 +50,7 @@ __all__ = [
     "Progress",
     "Question",
     "QueueGate",
+    "ReadableObjects",
     "RegistrationError",
     "RunningHook",
     "ScoreQuestion",

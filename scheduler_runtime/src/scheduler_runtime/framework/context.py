@@ -19,7 +19,7 @@ from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
 
-class Objects(Protocol):
+class ReadableObjects(Protocol):
     """The objects that plugins watch beyond pods and nodes."""
 
     def get(self, watch: Watch) -> Any:
@@ -66,7 +66,7 @@ class PluginServices:
     """Writes an event: pod, reason, message, whether it is a warning."""
     activate: Callable[[Iterable[Pod]], None]
     """Tries parked pods again now."""
-    objects: Objects | None = None
+    objects: ReadableObjects | None = None
     nominations: Nominations = field(default_factory=Nominations)
     """The nominated nodes of waiting pods: of all profiles, as they share the nodes."""
     preemptions: Preemptions = field(default_factory=NoPreemptions)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.api import Binds, Consulted, NodeTable, Pod, Preemptions, WaitingPod, Watch
-from scheduler_runtime.framework.context import FrameworkContext, Objects
+from scheduler_runtime.framework.context import FrameworkContext, ReadableObjects
 from scheduler_runtime.framework.what_if import NodesWhatIf, NodeWhatIf
 
 
@@ -60,7 +60,7 @@ class PluginHandle:
         """Return a number that changes with the objects of a declared ``watch``. Raises LookupError as the others."""
         return self._objects(watch).revision(watch)
 
-    def _objects(self, watch: Watch) -> Objects:
+    def _objects(self, watch: Watch) -> ReadableObjects:
         objects = self._context.services.objects
         if objects is None or watch not in self._watches:
             raise LookupError(f"{self._plugin} does not declare that it watches {watch.kind}; add it to its watches")

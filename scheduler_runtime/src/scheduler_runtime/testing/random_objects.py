@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler_runtime.state.objects import AnnotatedMeta, Node, Pod
-from scheduler_runtime.testing.scenes import Change, Scene, node_removed, node_set, pod_placed, pod_removed
+from scheduler_runtime.testing.scenes import Scene, SceneChange, node_removed, node_set, pod_placed, pod_removed
 
 Raw = dict[str, Any]
 """An object, or a part of one, as in YAML."""
@@ -109,9 +109,9 @@ class RandomObjects:
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         return msgspec.convert({"metadata": metadata, "spec": spec}, Pod)
 
-    def change(self, scene: Scene) -> Change:
+    def change(self, scene: Scene) -> SceneChange:
         """Return something that can happen to ``scene``: most often a pod is removed, because that helps other pods."""
-        choices: list[Callable[[], Change]] = [
+        choices: list[Callable[[], SceneChange]] = [
             lambda: node_set(scene, self.node(self.random.choice((*scene.names, "node-new")))),
             lambda: pod_placed(scene, self.pod(), self.random.choice(scene.names)),
         ]

@@ -1,7 +1,7 @@
 """Clusters as data, so that the same one can be built again in another order, or with one thing changed.
 
-A check compares the answers about two clusters: those of a scene and of the scene after a :class:`Change`, or those of
-a cluster that was changed while the plugin watched and of one that was built anew.
+A check compares the answers about two clusters: those of a scene and of the scene after a :class:`SceneChange`, or
+those of a cluster that was changed while the plugin watched and of one that was built anew.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SceneChange:
     """One thing that can happen to a cluster: in words, as another scene, and as a change of a cluster's table."""
 
     words: str
@@ -83,15 +83,15 @@ class Change:
     """The watch events that a scheduler gets: objects before and after, pods with the name of their node."""
 
 
-def node_set(scene: Scene, node: Node) -> Change:
+def node_set(scene: Scene, node: Node) -> SceneChange:
     """Return the change that adds ``node``, or updates the node of its name."""
     before = next((old for old in scene.nodes if old.name == node.name), None)
     words = f"{node.name} {'changed' if before else 'was added'}"
     events = ((before, node),)
-    return Change(words, scene.with_node(node), lambda cluster: cluster.table.set_node(node), node.name, events)
+    return SceneChange(words, scene.with_node(node), lambda cluster: cluster.table.set_node(node), node.name, events)
 
 
-def node_removed(scene: Scene, node: Node) -> Change:
+def node_removed(scene: Scene, node: Node) -> SceneChange:
     """Return the change that removes a node, after the pods on it."""
     pods = scene.pods_on(node.name)
 
@@ -101,10 +101,10 @@ def node_removed(scene: Scene, node: Node) -> Change:
 
     words = f"{node.name} was removed with its pods"
     events: tuple[tuple[Node | Pod, None], ...] = (*((pod, None) for pod in pods), (node, None))
-    return Change(words, scene.without_node(node.name), apply, node.name, events)
+    return SceneChange(words, scene.without_node(node.name), apply, node.name, events)
 
 
-def pod_placed(scene: Scene, pod: Pod, node_name: str) -> Change:
+def pod_placed(scene: Scene, pod: Pod, node_name: str) -> SceneChange:
     """Return the change that binds a pod to a node.
 
     The pod gets the name of the node into its spec, as the API server would write it there.
@@ -112,14 +112,14 @@ def pod_placed(scene: Scene, pod: Pod, node_name: str) -> Change:
     bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
     words = f"{pod.key} came to {node_name}"
     after = scene.with_pod(bound, node_name)
-    return Change(words, after, lambda cluster: cluster.place(bound, node_name), node_name, ((None, bound),))
+    return SceneChange(words, after, lambda cluster: cluster.place(bound, node_name), node_name, ((None, bound),))
 
 
-def pod_removed(scene: Scene, pod: Pod, node_name: str) -> Change:
+def pod_removed(scene: Scene, pod: Pod, node_name: str) -> SceneChange:
     """Return the change that removes a pod from its node."""
     words = f"{pod.key} left {node_name}"
     after = scene.without_pod(pod)
-    return Change(words, after, lambda cluster: _remove(cluster, [pod], node_name), node_name, ((pod, None),))
+    return SceneChange(words, after, lambda cluster: _remove(cluster, [pod], node_name), node_name, ((pod, None),))
 
 
 def _remove(cluster: Cluster, pods: Iterable[Pod], node_name: str) -> None:

@@ -14,7 +14,7 @@ from scheduler_runtime.serving.https.certificates import (
     TlsSettings,
     choose_certificate,
 )
-from scheduler_runtime.serving.https.responses import JSON, PROMETHEUS, TEXT, Response
+from scheduler_runtime.serving.https.responses import JSON, PROMETHEUS, TEXT, EndpointResponse
 from scheduler_runtime.serving.https.routes import Check, Checks, Endpoints, Page
 from scheduler_runtime.serving.https.server import NotServedError, ServingSettings, serve, serve_configured
 from scheduler_runtime.serving.https.sni import NamedPair
@@ -32,12 +32,12 @@ __all__ = [
     "CertificateError",
     "Check",
     "Checks",
+    "EndpointResponse",
     "Endpoints",
     "NamedPair",
     "NotServedError",
     "Page",
     "ProcessInfo",
-    "Response",
     "ServingSettings",
     "SuiteError",
     "TlsSettings",

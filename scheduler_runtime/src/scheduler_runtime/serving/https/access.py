@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from scheduler_runtime.serving.https.responses import Response, forbidden, internal_error, unauthorized
+from scheduler_runtime.serving.https.responses import EndpointResponse, forbidden, internal_error, unauthorized
 from scheduler_runtime.serving.https.routes import path_of
 
 MASTERS = "system:masters"
@@ -79,7 +79,7 @@ class Access:
         self._callers: ReviewCache[Caller | None] = ReviewCache(clock)
         self._verdicts: ReviewCache[tuple[bool, str]] = ReviewCache(clock)
 
-    def refuse(self, method: str, target: str, authorization: str, certified: Caller | None) -> Response | None:
+    def refuse(self, method: str, target: str, authorization: str, certified: Caller | None) -> EndpointResponse | None:
         """Return the refusal of the request, None if it may pass. ``certified`` is the client certificate's owner.
 
         As in kube-apiserver's filters, a token that is invalid, or cannot be reviewed, is 401 even for open paths.

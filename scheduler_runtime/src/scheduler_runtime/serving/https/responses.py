@@ -12,7 +12,7 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class EndpointResponse:
     """Status, content type and body, and the value of the header ``Warning`` if there is one."""
 
     status: int
@@ -21,28 +21,28 @@ class Response:
     warning: str = ""
 
 
-def unauthorized() -> Response:
+def unauthorized() -> EndpointResponse:
     """401: the caller could not be identified."""
     return _status(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(user: str, verb: str, path: str, reason: str) -> Response:
+def forbidden(user: str, verb: str, path: str, reason: str) -> EndpointResponse:
     """403: the caller is identified, but may not do this. Worded like the API server's."""
     message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
     return _status(403, "Forbidden", f"{message}: {reason}" if reason else message)
 
 
-def not_acceptable(media_types: Iterable[str]) -> Response:
+def not_acceptable(media_types: Iterable[str]) -> EndpointResponse:
     """406: the page does not exist in any of the media types that the caller accepts."""
     return _status(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-def internal_error(message: str) -> Response:
+def internal_error(message: str) -> EndpointResponse:
     """500: making the page, or reviewing the caller, failed."""
     return _status(500, "InternalError", f"Internal error occurred: {message}")
 
 
-def _status(code: int, reason: str, message: str) -> Response:
+def _status(code: int, reason: str, message: str) -> EndpointResponse:
     status = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -52,4 +52,4 @@ def _status(code: int, reason: str, message: str) -> Response:
         "reason": reason,
         "code": code,
     }
-    return Response(code, JSON, json.dumps(status) + "\n")
+    return EndpointResponse(code, JSON, json.dumps(status) + "\n")

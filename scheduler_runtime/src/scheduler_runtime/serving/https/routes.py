@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import parse_qs, unquote
 
-from scheduler_runtime.serving.https.responses import TEXT, Response
+from scheduler_runtime.serving.https.responses import TEXT, EndpointResponse
 
 Query = Mapping[str, list[str]]
 
@@ -36,7 +36,7 @@ class Page:
 class NegotiatedPage(Protocol):
     """A page that exists in several media types."""
 
-    def respond(self, accept: str) -> Response:
+    def respond(self, accept: str) -> EndpointResponse:
         """Return the page in the best form that the header ``Accept`` allows."""
         ...
 
@@ -61,29 +61,29 @@ class Endpoints:
     negotiated: Callable[[], Mapping[str, NegotiatedPage]] = dict
     """Returns the negotiated pages that exist now."""
 
-    def respond(self, target: str, accept: str = "") -> Response:
+    def respond(self, target: str, accept: str = "") -> EndpointResponse:
         """Return the response to a GET of ``target``, a path with an optional query."""
         path, query = path_of(target), parse_qs(target.partition("?")[2], keep_blank_values=True)
         page = self.pages.get(path)
         if page is not None:
-            return Response(200, page.content_type, page.render(query))
+            return EndpointResponse(200, page.content_type, page.render(query))
         negotiated = self.negotiated().get(path)
         if negotiated is not None:
             return negotiated.respond(accept)
         return self._check_health(path, query)
 
-    def _check_health(self, path: str, query: Query) -> Response:
+    def _check_health(self, path: str, query: Query) -> EndpointResponse:
         all_checks = {"livez": self.live, "healthz": self.live, "readyz": self.ready}
         name, _, one = path[1:].partition("/")
         checks = all_checks.get(name)
         if checks is None or (one and one not in checks and not (one == "ping" and not checks)):
             # The paths may be listed to anyone: none of them is a secret by its name.
             paths = [*(f"/{kind}" for kind in sorted(all_checks)), *sorted({**self.pages, **self.negotiated()})]
-            return Response(404, TEXT, f"there are {', '.join(paths[:-1])} and {paths[-1]}\n")
+            return EndpointResponse(404, TEXT, f"there are {', '.join(paths[:-1])} and {paths[-1]}\n")
         if one and checks:
             checks = {one: checks[one]}
         passed, text = run_checks(name, checks, query.get("exclude", ()), self.observe, verbose="verbose" in query)
-        return Response(200 if passed else 500, TEXT, text)
+        return EndpointResponse(200 if passed else 500, TEXT, text)
 
 
 def run_checks(

@@ -19,7 +19,7 @@ from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.serving.https.access import Access, AccessRules, Caller
 from scheduler_runtime.serving.https.certificates import Certificate, TlsSettings, choose_certificate
-from scheduler_runtime.serving.https.responses import TEXT, Response, internal_error
+from scheduler_runtime.serving.https.responses import TEXT, EndpointResponse, internal_error
 from scheduler_runtime.serving.https.reviews import ApiServerReviews
 from scheduler_runtime.serving.https.routes import Endpoints
 
@@ -204,7 +204,7 @@ class Handler(BaseHTTPRequestHandler):
         while remaining > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(remaining, 1 << 16))):
             remaining -= len(part)
         text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
-        self._send(Response(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
+        self._send(EndpointResponse(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
         return False
 
     def do_GET(self) -> None:
@@ -234,7 +234,7 @@ class Handler(BaseHTTPRequestHandler):
         groups = [value for name, value in subject if name == "organizationName"]
         return Caller(names[0], (*groups, "system:authenticated")) if names else None
 
-    def _send(self, response: Response, headers: Mapping[str, str]) -> None:
+    def _send(self, response: EndpointResponse, headers: Mapping[str, str]) -> None:
         payload = response.body.encode()
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)

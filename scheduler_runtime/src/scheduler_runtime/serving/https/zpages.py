@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_runtime.serving.https.responses import TEXT, Response, not_acceptable
+from scheduler_runtime.serving.https.responses import TEXT, EndpointResponse, not_acceptable
 
 COMPONENT = "kube-scheduler"
 """The name in the pages' metadata, for programs that query every component of a cluster."""
@@ -57,7 +57,7 @@ class ZPage:
     lines: Callable[[], Iterable[tuple[str, str]]]
     versions: Collection[str]
 
-    def respond(self, accept: str) -> Response:
+    def respond(self, accept: str) -> EndpointResponse:
         """Return the page in the best representation that ``accept`` allows, or 406."""
         representation = negotiate(accept, self.kind, self.versions)
         if representation is None:
@@ -66,14 +66,14 @@ class ZPage:
         if representation == PLAIN:
             warning = "Warning: This endpoint is not meant to be machine parseable; its form may change at any time."
             lines = "".join(f"{name}: {value}\n" for name, value in self.lines())
-            return Response(200, TEXT, f"\n{COMPONENT} {page}\n{warning}\n\n{lines}")
+            return EndpointResponse(200, TEXT, f"\n{COMPONENT} {page}\n{warning}\n\n{lines}")
         media_type, version = representation.media_type, representation.version
         content = {"kind": self.kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}}
         content.update(self.fields())
         body = yaml.safe_dump(content) if media_type == AS_YAML else json.dumps(content) + "\n"
         is_deprecated = version == ALPHA and BETA in self.versions
         warning = f'299 - "{version} of /{page} is deprecated; ask for {BETA}"' if is_deprecated else ""
-        return Response(200, f"{media_type};g={GROUP};v={version};as={self.kind}", body, warning)
+        return EndpointResponse(200, f"{media_type};g={GROUP};v={version};as={self.kind}", body, warning)
 
 
 def statusz(info: ProcessInfo, emulated: str, paths: Collection[str], versions: Collection[str]) -> ZPage:

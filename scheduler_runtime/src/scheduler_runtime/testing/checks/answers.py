@@ -25,7 +25,7 @@ from scheduler_runtime.testing.driver import (
     state_of,
 )
 from scheduler_runtime.testing.formatting import format_exception, shortened
-from scheduler_runtime.testing.scenes import Change, pod_placed, pod_removed
+from scheduler_runtime.testing.scenes import SceneChange, pod_placed, pod_removed
 
 
 def order(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
@@ -175,7 +175,7 @@ def what_if(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
         yield from _what_if_differences(plugin, case, pod_removed(scene, *case.random.choice(removable)))
 
 
-def _what_if_differences(plugin: PluginUnderTest, case: Case, change: Change) -> Iterator[str]:
+def _what_if_differences(plugin: PluginUnderTest, case: Case, change: SceneChange) -> Iterator[str]:
     driver, cluster = plugin.new_driver(), case.cluster
     with driver.decision(cluster) as nodes:
         answer = driver.pre_filter(case.pod, nodes)

@@ -15,7 +15,7 @@ from scheduler_runtime.state.objects import PodSpec
 from scheduler_runtime.testing.checks.case import Case, PluginUnderTest
 from scheduler_runtime.testing.driver import RecordedAnswers, difference, difference_of_reasons, same_number
 from scheduler_runtime.testing.random_objects import renamed
-from scheduler_runtime.testing.scenes import Change, pod_placed, pod_removed
+from scheduler_runtime.testing.scenes import SceneChange, pod_placed, pod_removed
 
 _METADATA_FIELDS = ("namespace", "labels", "annotations", "deletion_timestamp")
 # All pods of a profile have its schedulerName, so no signature needs it.
@@ -134,7 +134,9 @@ def signature(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
             )
 
 
-def _before_and_after(plugin: PluginUnderTest, case: Case, change: Change) -> tuple[RecordedAnswers, RecordedAnswers]:
+def _before_and_after(
+    plugin: PluginUnderTest, case: Case, change: SceneChange
+) -> tuple[RecordedAnswers, RecordedAnswers]:
     driver = plugin.new_driver()
     return driver.record(case.pod, case.cluster), driver.record(case.pod, change.scene.cluster())
 

@@ -8,7 +8,7 @@ from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Node, QueueEntry, 
 from scheduler_runtime.scheduling.cluster_updates import node_actions
 from scheduler_runtime.testing.checks.case import Case, PluginUnderTest
 from scheduler_runtime.testing.formatting import brief
-from scheduler_runtime.testing.scenes import Change
+from scheduler_runtime.testing.scenes import SceneChange
 
 _CHANGES_FOR_A_REJECTED_POD = 4
 """Several, because few changes help a pod."""
@@ -109,7 +109,7 @@ def requeueing(plugin: PluginUnderTest, case: Case) -> Iterator[str]:
             )
 
 
-def _declared_events(plugin: PluginUnderTest, change: Change) -> Iterator[Event]:
+def _declared_events(plugin: PluginUnderTest, change: SceneChange) -> Iterator[Event]:
     """Return the events of ``change`` that the plugin declares, as the scheduler would make them."""
     for old, new in change.events:
         resource = "Node" if isinstance(old or new, Node) else "Pod"
