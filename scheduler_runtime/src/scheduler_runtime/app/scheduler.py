@@ -66,6 +66,7 @@ GARBAGE_COLLECTION_OFF_SECONDS = 60.0
 STOP_SECONDS = 6.0
 """How long the election may take at the end, which includes the release of the lease."""
 BIND_SECONDS_WITHOUT_ELECTION = 30.0
+"""How long a binding may take where no other process waits for the lease."""
 LONGEST_LIST = 5
 """How many of the unfinished bindings are named in the log."""
 LAST_REQUESTS_SECONDS = 1.0
@@ -88,13 +89,17 @@ class SchedulerInputs:
 
     settings: SchedulerSettings
     plan: Plan
+    """The document that the process starts with, and its plugins."""
     planner: Planner
+    """Makes the plans of new documents."""
     source: DocumentSource
     """Where new documents come from."""
     target: Target
+    """The Kubernetes version to behave like, and its feature gates."""
     clients: Clients
     election: Leadership
     heartbeat: Heartbeat
+    """Made before the election, whose elector asks it whether the event loop is stuck."""
     metrics: Metrics
 
 
@@ -127,6 +132,7 @@ class Scheduler:
     updates: ClusterUpdates
     reloader: Reloader
     is_stopping: bool = False
+    """Whether the process was told to end, for /readyz."""
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -172,6 +178,7 @@ class Scheduler:
             await self.underway.finish(0)
             return True
         self.is_stopping = True
+        # In this order: the events of bindings follow the bindings, and the lease is kept until both are sent.
         is_finished = await self.underway.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
@@ -211,6 +218,7 @@ class Scheduler:
         """Schedule once this process leads and has seen everything that was written before it did."""
         await self.election.won.wait()
         self.lease_events.became_leader()
+        # What the last leader bound may not have arrived by a watch yet.
         if self.election.has_rivals:
             others = (*self.objects.reflectors, *self.extenders.reflectors)
             await wait_until_caught_up((self.nodes, self.pods), others)

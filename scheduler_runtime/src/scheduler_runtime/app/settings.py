@@ -29,9 +29,11 @@ class SchedulerSettings:
     document: Document
     """``text``, parsed, with the fields that the command line overrides."""
     kubeconfig: str
+    """The path of the kubeconfig; empty for $KUBECONFIG, or the ServiceAccount of the pod."""
     version: Version | None
     """The Kubernetes version to behave like; the API server's if None."""
     feature_gates: Mapping[str, bool]
+    """Those that the command line sets."""
     serving: ServingSettings
     user_agent: str
     seed: int | None = None
@@ -39,6 +41,7 @@ class SchedulerSettings:
     longest_parked: float = FLUSH_SECONDS
     """After how many seconds a parked pod is tried again whatever happens."""
     hidden_metrics: Collection[str] = ()
+    """The names of metrics that are not exported."""
     overrides: Overrides = field(default_factory=Overrides)
     """The fields that the command line decides, in this document and in those that follow."""
     plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)

@@ -82,28 +82,25 @@ class Planner:
         Raises PluginSourceUnavailableError when the code of a plugin cannot be read at present.
         """
         try:
-            return await self._plan(text)
+            document = await asyncio.to_thread(self.load, text.text)
+            extras = berth_options.load(text.extras, EXTRAS_KEY) if text.extras else BerthOptions()
+            if isinstance(extras, Problems):
+                # They are shown as those of the file or key that the options come from.
+                extras = Problems(tuple(replace(problem, path=f"{EXTRAS_KEY}: {problem.path}") for problem in extras))
+            if isinstance(document, Problems) or isinstance(extras, Problems):
+                return Problems(_collect(document, extras))
+            # Importing a package may take seconds, in which pods are scheduled.
+            installed = await asyncio.to_thread(load_installed, document)
+            sourced = await self.sources.load(extras)
+            if isinstance(installed, Problems) or isinstance(sourced, Problems):
+                return Problems(_collect(installed, sourced))
+            plugins = {**installed, **sourced}  # code in a ConfigMap counts before a package of the same name
+            return await asyncio.to_thread(self._judge, text, document, extras, plugins)
         except PluginSourceUnavailableError:
             raise
         except (Exception, SystemExit) as error:
             logger.exception("the document cannot be understood")
             return Problems((Problem("", f"cannot be understood: {type(error).__name__}: {error}"),))
-
-    async def _plan(self, text: DocumentText) -> Plan | Problems:
-        document = await asyncio.to_thread(self.load, text.text)
-        extras = berth_options.load(text.extras, EXTRAS_KEY) if text.extras else BerthOptions()
-        if isinstance(extras, Problems):
-            extras = Problems(tuple(Problem(f"{EXTRAS_KEY}: {problem.path}", problem.message) for problem in extras))
-        if isinstance(document, Problems) or isinstance(extras, Problems):
-            return Problems(_collect(document, extras))
-
-        # Importing a package may take seconds, in which pods are scheduled.
-        installed = await asyncio.to_thread(load_installed, document)
-        sourced = await self.sources.load(extras)
-        if isinstance(installed, Problems) or isinstance(sourced, Problems):
-            return Problems(_collect(installed, sourced))
-        plugins = {**installed, **sourced}  # code in a ConfigMap counts before a package of the same name
-        return await asyncio.to_thread(self._judge, text, document, extras, plugins)
 
     def _judge(
         self, text: DocumentText, document: Document, extras: BerthOptions, plugins: Mapping[str, type[Plugin]]

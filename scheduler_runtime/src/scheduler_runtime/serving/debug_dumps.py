@@ -22,6 +22,7 @@ from scheduler_runtime.state.objects import QuantityError
 logger = logging.getLogger(__name__)
 
 PAGE = 1000
+"""How many objects one request lists."""
 
 
 def dump_cache(cache: Cache) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def dump_cache(cache: Cache) -> dict[str, Any]:
 
 
 def _dump_pod(placed: PlacedPod) -> dict[str, Any]:
+    """Return a pod on a node with its requests, or with why they cannot be read."""
     pod = placed.pod
     dump: dict[str, Any] = {"name": pod.key, "uid": pod.uid, "node": placed.node, "assumed": placed.assumed}
     try:
@@ -97,6 +99,9 @@ def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
 
 
+# Objects, as far as they are compared.
+
+
 class _Meta(msgspec.Struct):
     name: str
     namespace: str = ""
@@ -140,6 +145,7 @@ def compare_with_api(cache: Cache, credentials: Credentials, user_agent: str) ->
         for pod in _list_objects(credentials, "/api/v1/pods", user_agent)
         if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")
     }
+    # The cache is read after the lists: what came meanwhile is in the cache alone, and redundant for the moment.
     cached = {placed.pod.uid: placed for placed in cache.snapshot()}
     cached_nodes = set(cache.table.names)
     missing = [pod for uid, pod in pods.items() if uid not in cached]

@@ -52,6 +52,7 @@ def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target)
         ("goroutines", "Work under way in the background, by its kind.", background_work),
     ):
         metrics.show(f"scheduler_{name}", text, read)
+    # As upstream: without an election the metric does not exist.
     if election.name:
         leader: Labels = (("name", election.name),)
         text = "Whether this process leads."
@@ -83,23 +84,28 @@ def count_tasks(loop: asyncio.AbstractEventLoop) -> Samples:
 
 
 def pods_by_place(queue: SchedulingQueue) -> Samples:
+    """Return how many pods wait, by upstream's names of the places."""
     counts = queue.counts()
     return {(("queue", place.value),): counts.get(place, 0) for place in QUEUES}
 
 
 def rejected_pods(queue: SchedulingQueue) -> Samples:
+    """Return how many waiting pods each plugin rejected: a pod counts for every plugin that did."""
     waiting = (entry for entry in queue.entries() if entry.place in QUEUES)
     counts = Counts((plugin, entry.profile) for entry in waiting for plugin in entry.plugins)
     return {(("plugin", plugin), ("profile", profile)): number for (plugin, profile), number in counts.items()}
 
 
 def recorded_events(queue: SchedulingQueue) -> Samples:
+    """Return how many events are kept for the pods in flight."""
     counts = Counts(event_name(event) for event in queue.recorded_events())
+    # Upstream records the taking of a pod among its events (active_queue.go), and this metric counts them together.
     counts["PodPop"] = queue.counts().get(QueuePlace.IN_FLIGHT, 0)
     return {(("event", event),): number for event, number in counts.items()}
 
 
 def cache_sizes(cache: Cache) -> Samples:
+    """Return the sizes of the cache, by upstream's names of its parts."""
     pods = cache.snapshot()
     sizes = {"nodes": len(cache.table), "pods": len(pods), "assumed_pods": sum(placed.assumed for placed in pods)}
     return {(("type", kind),): number for kind, number in sizes.items()}

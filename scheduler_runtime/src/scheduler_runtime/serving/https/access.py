@@ -24,7 +24,7 @@ CACHED_REVIEWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An authenticated user."""
+    """An authenticated user, with what a SubjectAccessReview may depend on."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -57,6 +57,7 @@ class AccessRules:
 
     allowed_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
     token_seconds: float = 10.0
+    """For how long the owner of a token is known, also that it has none."""
     allowed_seconds: float = 10.0
     denied_seconds: float = 10.0
 
@@ -86,6 +87,7 @@ class Access:
         """
         path, verb, rules = path_of(target), method.lower(), self._rules
         try:
+            # A certificate counts before a token, as in apiserver's DelegatingAuthenticatorConfig.
             caller = certified or self._authenticate(authorization)
         except ReviewError:
             return unauthorized()
@@ -104,6 +106,7 @@ class Access:
         return None if allowed else forbidden(caller.name, verb, path, reason)
 
     def _authenticate(self, authorization: str) -> Caller | None:
+        """Return the owner of the bearer token, None if it is nobody's. Raises ReviewError."""
         kind, _, token = authorization.strip().partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             return ANONYMOUS
@@ -125,12 +128,14 @@ class ReviewCache(Generic[T]):
     def get(self, key: object, review: Callable[[], T], lifetime: Callable[[T], float]) -> T:
         """Return the cached result for ``key``, else that of ``review``, which is cached for its ``lifetime`` seconds.
 
-        The lock is not held during a review: a slow API server delays only the callers that it is asked about.
+        What ``review`` raises is raised, and not cached.
         """
         with self._lock:
             cached = self._results.get(key)
         if cached and self._clock() < cached[0]:
             return cached[1]
+        # Without the lock: a slow API server delays only the callers that it is asked about. Two threads may ask the
+        # same at once, and the later answer stays.
         result = review()
         with self._lock:
             self._results[key] = (self._clock() + lifetime(result), result)

@@ -102,6 +102,9 @@ class FileCertificate:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
+        """Return the context for a new connection, after reading the files again if they changed."""
+        # Without a lock: two threads may read changed files at once, and either result is as good. The stamps are read
+        # before the files, so that a change in between is noticed at the next connection.
         stamps = self._read_stamps()
         if stamps != self._stamps:
             try:
@@ -146,6 +149,7 @@ class GeneratedCertificate:
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
+        """Return the context for a new connection, with a new certificate if the last one is old."""
         with self._lock:  # the first connection's thread generates it, all others wait for that one
             now = self._clock()
             if self._context is None or now - self._generated_at > RENEW_SECONDS:
@@ -167,7 +171,7 @@ def context_for(settings: TlsSettings) -> ssl.SSLContext:
         except ssl.SSLError as error:
             raise SuiteError(f"none of {', '.join(suites)} is known to {ssl.OPENSSL_VERSION}") from error
     if settings.client_ca_file:
-        context.verify_mode = ssl.CERT_OPTIONAL
+        context.verify_mode = ssl.CERT_OPTIONAL  # a caller without a certificate may have a token
         try:
             context.load_verify_locations(settings.client_ca_file)
         except OSError as error:

@@ -30,11 +30,13 @@ class ApiServerReviews:
         self._trouble = LogOnce(logger)
 
     def caller(self, token: str) -> Caller | None:
+        """Return the owner of ``token``, None if nobody's. Raises ReviewError."""
         status = self._review("authentication.k8s.io/v1", "TokenReview", {"token": token})
         if not status.get("authenticated"):
             return None
         user = status.get("user") or {}
         groups = [str(group) for group in user.get("groups") or ()]
+        # Authenticators may leave the group out; apiserver adds it, too (NewAuthenticatedGroupAdder).
         if AUTHENTICATED not in groups:
             groups.append(AUTHENTICATED)
         return Caller(
@@ -42,6 +44,7 @@ class ApiServerReviews:
         )
 
     def allows(self, caller: Caller, verb: str, path: str) -> tuple[bool, str]:
+        """Return whether ``caller`` may, and the reason if the API server gives one. Raises ReviewError."""
         spec = {
             "user": caller.name,
             "groups": list(caller.groups),

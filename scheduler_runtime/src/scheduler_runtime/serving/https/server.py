@@ -122,26 +122,32 @@ class Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Bind without the base class's DNS lookup of this host's name, which can take seconds."""
         if self.address_family == socket.AF_INET6:
+            # :: takes IPv4 as well, as with Go's net.Listen, whatever the system's default is.
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # A process that is restarted finds its port free, although connections of the last one are in TIME_WAIT.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Start the thread of a connection, or close the connection when there are too many."""
         if self._slots.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in its own thread."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._slots.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
+        """Respond to the requests of a connection, after the handshake if there is a certificate."""
         request.settimeout(SECONDS)
+        # Head and body of a response are two writes: the second would wait until the first is acknowledged.
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._certificate is None:
             super().finish_request(request, client_address)
@@ -195,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
             return False
         if self.command in ("GET", "HEAD"):
             return True
-        self.close_connection = True
+        self.close_connection = True  # what may be left of the body must not be read as the next request
         # Most callers send the body before they read the response: it is read, or the part of it that arrives in time,
         # and nothing if its length is not declared.
         length = self.headers.get("Content-Length", "")

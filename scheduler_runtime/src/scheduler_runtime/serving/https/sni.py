@@ -48,10 +48,12 @@ class SniCertificates:
         return context
 
     def _switch_context(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        """Choose the certificate, in the middle of the handshake: OpenSSL calls this with the requested ``name``."""
         if name and (contexts := self._find(name.lower().rstrip("."))):
             connection.context = contexts()
 
     def _find(self, name: str) -> Contexts | None:
+        """Return the source of contexts for a host name, None if the default is to be used."""
         wildcard = f"*.{name.partition('.')[2]}"
         for pattern, is_in_flag in product((name, wildcard), (True, False)):
             for pair, contexts in self._by_name:
