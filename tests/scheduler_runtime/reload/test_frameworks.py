@@ -71,13 +71,13 @@ SERVICES = PluginServices(Binds(), lambda *_: None, lambda _: None, testing.Obje
 
 def running(first: Plan) -> Frameworks:
     frameworks = Frameworks(TARGET)
-    frameworks.replace(first, frameworks.build(first, SERVICES))
+    frameworks.replace(frameworks.build(first, SERVICES))
     return frameworks
 
 
-def changed(profiles: Frameworks, to: Plan) -> frozenset[str]:
+def changed(profiles: Frameworks, first: Plan, to: Plan) -> frozenset[str]:
     before = dict(profiles)
-    profiles.replace(to, profiles.build(to, SERVICES))
+    profiles.replace(profiles.build(to, SERVICES, first))
     names = before.keys() | profiles.keys()
     return frozenset(name for name in names if before.get(name) is not profiles.get(name))
 
@@ -93,19 +93,21 @@ def changed(profiles: Frameworks, to: Plan) -> frozenset[str]:
     ],
 )
 def test_only_what_is_other_is_made_anew(to: Plan, expected: set[str]) -> None:
-    profiles = running(plan(a=WITH_OWN, b={}))
+    first = plan(a=WITH_OWN, b={})
+    profiles = running(first)
     before = dict(profiles)
-    assert changed(profiles, to) == expected
+    assert changed(profiles, first, to) == expected
     assert set(profiles) == {profile.scheduler_name for profile in to.profiles}
     for name in set(before) - expected:
         assert profiles[name] is before[name]
 
 
 def test_a_plugin_that_cannot_be_used_leaves_everything_as_it_is() -> None:
-    profiles = running(plan(a=WITH_OWN))
+    first = plan(a=WITH_OWN)
+    profiles = running(first)
     before = dict(profiles)
     with pytest.raises(RegistrationError, match="it reads metadata"):
-        changed(profiles, plan(Wrong, a=WITH_OWN))
+        changed(profiles, first, plan(Wrong, a=WITH_OWN))
     assert dict(profiles) == before
 
 
@@ -304,4 +306,4 @@ async def test_only_profiles_whose_extenders_are_others_are_made_anew() -> None:
     first, then = await planned("extenders: {one: [0], two: [0]}"), await planned("extenders: {one: [0], two: [1]}")
     assert isinstance(first, Plan)
     assert isinstance(then, Plan)
-    assert changed(running(first), then) == {"two"}
+    assert changed(running(first), first, then) == {"two"}

@@ -50,7 +50,7 @@ class Part:
         self.plans: list[Plan] = []
         self.trouble: Exception | None = None
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         if self.trouble:
             raise self.trouble
         return PreparedChange(lambda: self.plans.append(plan))
@@ -210,7 +210,7 @@ class Recording:
         self._name = name
         self._calls = calls
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         self._calls.append(f"prepare {self._name}")
         if not self._name:
             raise RegistrationError("no")

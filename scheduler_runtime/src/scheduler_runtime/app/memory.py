@@ -59,7 +59,7 @@ class MemoryRelease:
     Frameworks refer to themselves in circles, and the automatic collection comes to old objects once in hours.
     """
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         """Return a change that schedules the release, whether the other parts succeed or not."""
         return PreparedChange(commit=self._schedule, discard=self._schedule)
 

@@ -284,7 +284,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     extenders.set_up(plan.document.extenders)
 
     services = _plugin_services(binds, pod_events, queue, objects, nominations, preemption, metrics, progress, cache)
-    frameworks.replace(plan, frameworks.build(plan, services))
+    frameworks.replace(frameworks.build(plan, services))
 
     # The way of a pod.
     failed = FailedAttempts(queue, reporter, metrics)

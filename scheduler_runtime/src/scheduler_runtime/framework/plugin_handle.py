@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.api import Binds, Consulted, NodeTable, Pod, Preemptions, WaitingPod, Watch
+from scheduler_runtime.api import (
+    Binds,
+    Consulted,
+    NodesWhatIf,
+    NodeTable,
+    NodeWhatIf,
+    Pod,
+    Preemptions,
+    WaitingPod,
+    Watch,
+)
 from scheduler_runtime.framework.context import FrameworkContext, ReadableObjects
-from scheduler_runtime.framework.what_if import NodesWhatIf, NodeWhatIf
 
 
 class PluginHandle:

@@ -26,10 +26,12 @@ _COUNTED = ("pre_filter", "filter", "filter_row", "pre_score", "score")
 
 
 class PluginClass(NamedTuple):
-    """What a plugin class declares, and the hooks that it implements."""
+    """What is known of a plugin class: it declares these things, and implements these hooks."""
 
     declaration: Declaration
     hooks: frozenset[str]
+    is_in_tree: bool
+    """Whether it comes with this build. A class that somebody derived from one of these inherits its declaration."""
 
 
 _CHECKED: WeakKeyDictionary[type[Plugin], PluginClass] = WeakKeyDictionary()
@@ -44,6 +46,7 @@ class RegisteredPlugin:
     plugin: Plugin
     declaration: Declaration
     hooks: frozenset[str]
+    is_in_tree: bool
     watches: tuple[Watch, ...]
     """Its watches with the arguments it has."""
 
@@ -80,7 +83,7 @@ def register_plugins(
 
 def _register(name: str, kind: type[Plugin], args: PluginArgs | None, context: FrameworkContext) -> RegisteredPlugin:
     """Make one plugin. Raises RegistrationError when it cannot be used here."""
-    declaration, hooks = _CHECKED.get(kind) or check_class(kind)
+    declaration, hooks, is_in_tree = _CHECKED.get(kind) or check_class(kind)
     if declaration.name != name:
         raise RegistrationError(f"plugin {name}: its class declares itself as {declaration.name}")
     watches = declaration.watches_for(args)
@@ -102,11 +105,11 @@ def _register(name: str, kind: type[Plugin], args: PluginArgs | None, context: F
             if frame.f_globals.get("__name__", "").partition(".")[0] == package:
                 place = f" ({frame.f_code.co_filename}:{line})"
         raise RegistrationError(f"plugin {name}: it cannot be created: {format_exception(error)}{place}") from error
-    return RegisteredPlugin(name, plugin, declaration, hooks, watches)
+    return RegisteredPlugin(name, plugin, declaration, hooks, is_in_tree, watches)
 
 
 def check_class(kind: type[Plugin]) -> PluginClass:
-    """Return what a class declares and implements. Raises RegistrationError for a flaw, or if these two disagree."""
+    """Return what is known of a class. Raises RegistrationError for a flaw, or if it has other hooks than declared."""
     declaration, implemented = declaration_of(kind), hooks_of(kind)
     for flaw in flaws_of(kind):
         raise RegistrationError(f"plugin {declaration.name}: {flaw}")
@@ -123,8 +126,10 @@ def check_class(kind: type[Plugin]) -> PluginClass:
     ):
         if hook in implemented and base not in implemented:
             raise RegistrationError(f"plugin {declaration.name}: {hook} without {base} never runs")
-    _CHECKED[kind] = PluginClass(declaration, implemented)
-    return _CHECKED[kind]
+    own_declaration = vars(kind).get("declaration")
+    is_in_tree = own_declaration is not None and own_declaration is find(declaration.name)
+    known = _CHECKED[kind] = PluginClass(declaration, implemented, is_in_tree)
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +250,6 @@ class HookTable:
         for name in self.cached:
             registered = self._plugins[name]
             has_row_filter = name in filters and "filter_row" in registered.hooks
-            # Plugins of this build sign nothing but a pod's spec and requests. Their declaration stands in the class
-            # itself: a class that somebody derived from it inherits the declaration, and may sign anything.
-            own_declaration = vars(type(registered.plugin)).get("declaration")
             plugins.append(
                 CacheablePlugin(
                     name,
@@ -258,7 +260,7 @@ class HookTable:
                     pre_score=pre_scores.get(name),
                     scorer=scorers.get(name),
                     score_row=self._hook(registered, "score_row"),
-                    signs_spec=own_declaration is not None and own_declaration is find(name),
+                    signs_spec=registered.is_in_tree,  # those sign nothing but a pod's spec and requests
                 )
             )
         return plugins

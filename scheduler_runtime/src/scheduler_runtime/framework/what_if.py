@@ -1,6 +1,6 @@
 """Nodes with other pods on them: the answers of the filters, then, about the pod that is being placed.
 
-Preemption asks this hundreds of times in a decision, one node at a time (NodeWhatIf) or many at once (NodesWhatIf). So
+Preemption asks this hundreds of times in a decision, one node at a time (NodeTrial) or many at once (NodesTrial). So
 what cannot change is asked once: plugins that do not look at pods answer the same whichever pods are on a node.
 
 Nodes that other pods are nominated to are always judged here. The pod may go there only if those that are at least as
@@ -90,17 +90,17 @@ class WhatIf:
         self.adds = tuple(row_filter.add_pod for row_filter in self._pod_filters if row_filter.add_pod)
         self.removes = tuple(row_filter.remove_pod for row_filter in self._pod_filters if row_filter.remove_pod)
 
-    def trial(self, row: int) -> NodeWhatIf:
+    def trial(self, row: int) -> NodeTrial:
         """Try the node in ``row``."""
-        return NodeWhatIf(self, row, self._filters, self._pod_filters)
+        return NodeTrial(self, row, self._filters, self._pod_filters)
 
-    def trials(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
+    def trials(self, rows: NDArray[np.intp]) -> NodesTrial | None:
         """Try the nodes in ``rows`` at once; None when some filter does not look at each node by itself."""
         # ``add_pod`` and ``remove_pod`` keep a state for one node: many nodes would need as many states.
         if self.adds or self.removes or not all(row_filter.is_row_local for row_filter in self._pod_filters):
             return None
         filters = [row_filter.columns for row_filter in self._filters]
-        return NodesWhatIf(self, rows, filters, [row_filter.columns for row_filter in self._pod_filters])
+        return NodesTrial(self, rows, filters, [row_filter.columns for row_filter in self._pod_filters])
 
     def judge(self, row: int) -> Rejection:
         """Return the first plugin that rejects the node in ``row`` as it is, with its reasons. Raises PluginError."""
@@ -127,8 +127,8 @@ class WhatIf:
         return rejected
 
 
-class NodeWhatIf:
-    """One node with other pods on it. The table is as before when the ``with`` ends."""
+class NodeTrial:
+    """One node with other pods on it: an ``api.NodeWhatIf``. The table is as before when the ``with`` ends."""
 
     __slots__ = ("_filters", "_node", "_nominated", "_pod_filters", "_row", "_states", "_what_if")
 
@@ -145,7 +145,7 @@ class NodeWhatIf:
         self._nominated = what_if.nominations.competing_with(what_if.pod, what_if.table.names[row])
         self._node = what_if.table.hypothetical_node(row)
 
-    def __enter__(self) -> NodeWhatIf:
+    def __enter__(self) -> NodeTrial:
         return self
 
     def __exit__(
@@ -228,7 +228,7 @@ def _clone(plugin: str, state: Any) -> Any:
         raise PluginError(plugin, "pre_filter", f"its state cannot be copied: {error}") from error
 
 
-class NodesWhatIf:
+class NodesTrial:
     """Many nodes at once, each with other pods on it. The table is as before when the ``with`` ends.
 
     For filters that look at each node by itself: what they answer about a node does not depend on the others, so that
@@ -255,7 +255,7 @@ class NodesWhatIf:
         """The rows that each filter rejected when they were judged for the first time, and the reasons."""
         self._nodes = what_if.table.hypothetical_nodes(rows)
 
-    def __enter__(self) -> NodesWhatIf:
+    def __enter__(self) -> NodesTrial:
         return self
 
     def __exit__(

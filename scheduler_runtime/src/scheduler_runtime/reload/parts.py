@@ -31,20 +31,19 @@ class WatchChange:
         self._objects = objects
         self._reflectors = reflectors
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         """Start the missing watches, and make their objects readable once they are listed. Raises NotListedError."""
-        before, watches = self._objects.watches, plan.watches
-        if before == frozenset(watches):
+        if frozenset(running.watches) == frozenset(plan.watches):
             return PreparedChange()
-        missing = self._objects.create_reflectors(watches)
+        missing = self._objects.create_reflectors(plan.watches)
         added = tuple(missing.values())
 
         def commit() -> None:
             # Watches that are in both plans go on without a new list.
-            self._reflectors.stop(self._objects.keep_only(watches))
+            self._reflectors.stop(self._objects.keep_only(plan.watches))
 
         def discard() -> None:
-            self._objects.keep_only(before)
+            self._objects.keep_only(running.watches)
             self._reflectors.stop(added)
 
         self._reflectors.start(added)
@@ -54,7 +53,7 @@ class WatchChange:
             self._reflectors.stop(added)
             raise
         # Plugins may read what they watch in their constructors already.
-        self._objects.adopt(watches, missing)
+        self._objects.adopt(plan.watches, missing)
         return PreparedChange(commit, discard)
 
 
@@ -68,9 +67,9 @@ class ExtenderChange:
         self._frameworks = frameworks
         self._reflectors = reflectors
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         """Start to watch what the extenders need, and return when it is listed. Raises NotListedError."""
-        if not plan.document.extenders and not self._extenders.are_in_use:
+        if not running.document.extenders and not plan.document.extenders:
             return PreparedChange()
         added = self._extenders.create_reflectors(plan.document.extenders)
 
@@ -103,7 +102,7 @@ class SettingsChange:
         self._events = events
         self._failure_logs = failure_logs
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         """Return a change of values: nothing has to be made for it."""
 
         def commit() -> None:
@@ -130,10 +129,9 @@ class Frameworks(dict[str, Framework]):
         self._target = target
         self._seed = seed
         self._create_extenders = create_extenders
-        self._plan: Plan | None = None
 
-    def build(self, plan: Plan, services: PluginServices) -> dict[str, Framework]:
-        """Return the frameworks for ``plan``: a new one for each profile that changes, else the present one.
+    def build(self, plan: Plan, services: PluginServices, running: Plan | None = None) -> dict[str, Framework]:
+        """Return the frameworks for ``plan``: a new one for each profile that is another than in ``running``.
 
         Raises RegistrationError.
         """
@@ -141,15 +139,15 @@ class Frameworks(dict[str, Framework]):
         frameworks: dict[str, Framework] = {}
         for profile in plan.profiles:
             name = profile.scheduler_name
-            present, before = self.get(name), self._plan
+            present = self.get(name)
             # A profile stays if it has the same plugins with the same arguments and code, and the same extenders. What
             # its plugins have cached stays with it, and its pods keep their places in the queue.
             if (
                 present is not None
-                and before is not None
+                and running is not None
                 and present.profile == profile
-                and before.extenders_of(profile) == plan.extenders_of(profile)
-                and before.classes_of(profile) == plan.classes_of(profile)
+                and running.extenders_of(profile) == plan.extenders_of(profile)
+                and running.classes_of(profile) == plan.classes_of(profile)
             ):
                 frameworks[name] = present
             else:
@@ -158,9 +156,9 @@ class Frameworks(dict[str, Framework]):
                 frameworks[name] = Framework(profile, services, version, self._seed, plan.classes, gates, extenders)
         return frameworks
 
-    def replace(self, plan: Plan, frameworks: Mapping[str, Framework]) -> None:
-        """Put the ``frameworks`` that were built for ``plan`` in force."""
-        before, self._plan = self.copy(), plan
+    def replace(self, frameworks: Mapping[str, Framework]) -> None:
+        """Put ``frameworks`` that were built in force."""
+        before = self.copy()
         self.clear()
         self.update(frameworks)
         for name in before.keys() & frameworks.keys():
@@ -180,13 +178,13 @@ class FrameworkChange:
         self._updates = updates
         self._pods = pods
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         """Build the frameworks. Raises RegistrationError."""
-        built = self._frameworks.build(plan, self._services)
+        built = self._frameworks.build(plan, self._services, running)
 
         def commit() -> None:
             before = self._frameworks.copy()
-            self._frameworks.replace(plan, built)
+            self._frameworks.replace(built)
             changed = {name for name in before.keys() | built.keys() if before.get(name) is not built.get(name)}
             self._updates.change_profiles(changed, built.keys() - before.keys(), self._pods.objects.values())
 

@@ -64,8 +64,8 @@ class PreparedChange:
 class Reloadable(Protocol):
     """A part of the scheduler that depends on the document."""
 
-    async def prepare(self, plan: Plan) -> PreparedChange:
-        """Get ready for ``plan``, which may take a while. Decisions see no difference yet.
+    async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
+        """Get ready to go from ``running`` to ``plan``, which may take a while. Decisions see no difference yet.
 
         A part that is the same in both plans returns a PreparedChange that does nothing.
         Raises RegistrationError or NotListedError, and leaves the part as it was then.
@@ -122,7 +122,7 @@ class Reloader:
                         self._keep_current(newest, "waiting", why, why)
                     case DocumentText() if newest == self._running.text:
                         if self.status.verdict:  # it was changed, and changed back
-                            self._put_in_force(self._running, self.status.loaded_at)
+                            self._report_in_force(self.status.loaded_at)
                             logger.info("the document is again the one in force", extra={"hash": self.status.hash})
                     case DocumentText():
                         await self._load(newest, source)
@@ -171,7 +171,7 @@ class Reloader:
         except (RegistrationError, NotListedError) as error:
             refuse(str(error))
         else:
-            self._put_in_force(plan, now())
+            self._report_in_force(now())
             logger.info("follows a new document", extra={"hash": plan.text.hash, **log_values(plan)})
 
     async def apply(self, plan: Plan) -> None:
@@ -182,7 +182,7 @@ class Reloader:
         prepared: list[PreparedChange] = []
         try:
             for part in self._parts:
-                prepared.append(await part.prepare(plan))  # noqa: PERF401 - after a failure it has those to discard
+                prepared.append(await part.prepare(self._running, plan))  # noqa: PERF401 - after a failure it has those to discard
         except BaseException:  # also when the process ends while watches are listed
             for change in reversed(prepared):
                 change.discard()
@@ -191,11 +191,12 @@ class Reloader:
         # replaced before these are: first the frameworks, last what the frameworks before have read.
         for change in reversed(prepared):
             change.commit()
-
-    def _put_in_force(self, plan: Plan, at: str) -> None:
         self._running = plan
+
+    def _report_in_force(self, at: str) -> None:
+        """Report that the plan is in force since ``at``, and that no newer document is refused."""
         self._last_verdict = None
-        self._set_report(LoadReport(plan.text.hash, at))
+        self._set_report(LoadReport(self._running.text.hash, at))
         if fields := self._fields_after_restart():
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(fields))
 

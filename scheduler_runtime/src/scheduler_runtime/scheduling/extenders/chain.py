@@ -203,11 +203,6 @@ class ExtenderFactory:
         return self._chains[-1]
 
     @property
-    def are_in_use(self) -> bool:
-        """Whether there are extenders, or copies of nodes for them."""
-        return bool(self._chains or self.reflectors)
-
-    @property
     def scoring(self) -> int:
         """The number of extenders that are scoring nodes at this moment."""
         return sum(chain.scoring for chain in self._chains)
