@@ -7,7 +7,8 @@ place in that list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Extender
@@ -46,12 +47,7 @@ class WatchChange:
             self._objects.keep_only(running.watches)
             self._reflectors.stop(added)
 
-        self._reflectors.start(added)
-        try:
-            await wait_until_listed(added)
-        except BaseException:  # the process may also end meanwhile
-            self._reflectors.stop(added)
-            raise
+        await start_and_list(self._reflectors, added)
         # Plugins may read what they watch in their constructors already.
         self._objects.adopt(plan.watches, missing)
         return PreparedChange(commit, discard)
@@ -81,17 +77,22 @@ class ExtenderChange:
             self._reflectors.stop(added)
             self._close_unused()  # those of frameworks that were not put in force
 
-        self._reflectors.start(added)
-        try:
-            await wait_until_listed(added)
-        except BaseException:
-            self._reflectors.stop(added)
-            raise
+        await start_and_list(self._reflectors, added)
         return PreparedChange(commit, discard)
 
     def _close_unused(self) -> None:
         # Frameworks are replaced before this part: those that are out of force are not in the mapping any more.
         self._extenders.close_others(framework.extenders for framework in self._frameworks.values())
+
+
+async def start_and_list(group: ReflectorGroup, reflectors: Collection[Reflector[Any]]) -> None:
+    """Run ``reflectors`` in the group, and return when they have listed their objects. Raises NotListedError."""
+    group.start(reflectors)
+    try:
+        await wait_until_listed(reflectors)
+    except BaseException:  # the process may also end meanwhile
+        group.stop(reflectors)
+        raise
 
 
 class SettingsChange:
