@@ -86,4 +86,4 @@ def handle_signals(signals: Iterable[signal.Signals], act: Callable[[], None]) -
 
 def _exit(because: str) -> None:
     logger.critical("ending with exit code 1: %s", because)
-    os._exit(1)
+    os._exit(1)  # sys.exit would end this thread alone

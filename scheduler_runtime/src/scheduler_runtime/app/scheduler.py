@@ -396,4 +396,5 @@ async def wait_first(*waits: Any) -> None:
     finally:
         for task in tasks:
             task.cancel()
+        # They have ended when the caller goes on: what it does next meets none of them at work.
         await asyncio.gather(*tasks, return_exceptions=True)

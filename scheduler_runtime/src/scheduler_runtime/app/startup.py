@@ -46,7 +46,7 @@ async def run(settings: SchedulerSettings) -> int:
     pages = Pages(metrics, configz_page(LoadReport(settings.text.hash, ""), {}), elects=elects)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, sighup_action(settings.files, settings.config_map))
-    loop.add_signal_handler(signal.SIGUSR2, pages.log_debug_pages)
+    loop.add_signal_handler(signal.SIGUSR2, pages.log_debug_pages)  # the signal of kube-scheduler's cache debugger
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(handle_signals((signal.SIGTERM, signal.SIGINT), stop.set))
         # Probes and metrics are answered from here on, while the API server may be away.

@@ -1,4 +1,4 @@
-"""The waits of pods on their way to a node: for a permit, or for a hook that is awaited."""
+"""Progress of the pods on their way to a node: the permit or the hook that each waits for at the moment."""
 
 from __future__ import annotations
 
