@@ -12,7 +12,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
 from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, Table
-from scheduler_runtime.state.table.pod_totals import NO_POD
+from scheduler_runtime.state.table.columns import NO_POD
 from tests.support.preempting import pod
 from tests.support.unreadable import pod_asking
 

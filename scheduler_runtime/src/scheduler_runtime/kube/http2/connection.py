@@ -454,10 +454,9 @@ class Http2Connection(BufferedProtocol):
         """End a stream whose response is complete, and return that to the caller."""
         if not stream.status:
             raise ProtocolError(f"END_STREAM on stream {stream.stream_id} without the pseudo-header field :status")
-        if self._flow.drop(stream.stream_id):
+        if self._close_stream(stream):
             # Answered before all of it was sent, mostly with a refusal: the rest is not needed (section 8.1).
             self._write(frames.rst_stream(stream.stream_id, frames.CANCEL))
-        self._close_stream(stream)
         if not stream.response.done():
             stream.response.set_result(Response(stream.status, b"".join(stream.received), stream.retry_after))
 
@@ -467,13 +466,17 @@ class Http2Connection(BufferedProtocol):
         if not stream.response.done():
             stream.response.set_exception(error)
 
-    def _close_stream(self, stream: RequestStream) -> None:
-        """Give the slot of a stream to the next request; close a retired connection after its last stream."""
+    def _close_stream(self, stream: RequestStream) -> bool:
+        """Give the slot of a stream to the next request; close a retired connection after its last stream.
+
+        Return whether a part of its body was not sent.
+        """
         del self._streams[stream.stream_id]
-        self._flow.drop(stream.stream_id)
+        is_incomplete = self._flow.drop(stream.stream_id)
         self.slots.release()  # Of every request that was written; ``request`` does it for those that were not.
         if not self._streams and not self.accepts_requests:
             self.close()
+        return is_incomplete
 
 
 def _length_error(kind: int, stream_id: int, payload: bytes) -> ProtocolError:

@@ -8,7 +8,16 @@ from scheduler_runtime.state.table.affinity_terms import (
     TermKind,
     terms_of,
 )
-from scheduler_runtime.state.table.columns import INT64, Ints, LabelColumn, Mask, wrap_int64
+from scheduler_runtime.state.table.columns import (
+    EVERY_ADDRESS,
+    INT64,
+    HostPort,
+    Ints,
+    LabelColumn,
+    Mask,
+    host_ports,
+    wrap_int64,
+)
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import (
@@ -20,7 +29,6 @@ from scheduler_runtime.state.table.pod_selectors import (
     all_hold,
     read_requirements,
 )
-from scheduler_runtime.state.table.pod_totals import EVERY_ADDRESS, HostPort, host_ports
 from scheduler_runtime.state.table.table import NodeTable, Table, allocatable_of
 
 __all__ = [

@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.state.objects import Container, Pod, Requests
-from scheduler_runtime.state.table.columns import Column, Ints, wrap_int64
-from scheduler_runtime.state.table.pod_totals import PortCounts, RequestedResources, host_ports, requests_or_nothing
+from scheduler_runtime.state.table.columns import (
+    Column,
+    Ints,
+    PortCounts,
+    RequestedResources,
+    host_ports,
+    requests_or_nothing,
+    wrap_int64,
+)
 
 
 class UndoLog:

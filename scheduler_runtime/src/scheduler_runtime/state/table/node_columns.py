@@ -13,12 +13,14 @@ from scheduler_runtime.state.table.columns import (
     Column,
     InternedColumn,
     LabelColumn,
+    LowestPriorities,
+    PortCounts,
     ReferenceCounts,
+    RequestedResources,
     WritableLabels,
 )
 from scheduler_runtime.state.table.images import Images
 from scheduler_runtime.state.table.pod_counts import MatchCounts, MatchCountsCache
-from scheduler_runtime.state.table.pod_totals import LowestPriorities, PortCounts, RequestedResources
 
 _FIRST_CAPACITY = 64
 

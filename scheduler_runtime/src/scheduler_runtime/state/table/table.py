@@ -17,13 +17,21 @@ from scheduler_runtime.state.objects.pod_requests import (
     read_amounts,
 )
 from scheduler_runtime.state.table.affinity_terms import ExistingTerms, TermKind, terms_of
-from scheduler_runtime.state.table.columns import ChangeLog, Ints, LabelColumn, Mask, ReferenceCounts
+from scheduler_runtime.state.table.columns import (
+    ChangeLog,
+    HostPort,
+    Ints,
+    LabelColumn,
+    Mask,
+    ReferenceCounts,
+    host_ports,
+    requests_or_nothing,
+)
 from scheduler_runtime.state.table.hypothetical import HypotheticalNode, HypotheticalNodes
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.node_columns import NodeColumns
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import SelectorError
-from scheduler_runtime.state.table.pod_totals import HostPort, host_ports, requests_or_nothing
 
 
 class TableReader:
