@@ -47,7 +47,7 @@ def exists(reference: str, package: Path) -> bool:
     """Whether ``room.module.Class.method``, or a part of it from the left, is in the package."""
     path, steps = package, reference.split(".")
     for depth, step in enumerate(steps):
-        if (path / step).is_dir():
+        if (path / step / "__init__.py").is_file():
             path /= step
         elif (path / f"{step}.py").is_file():
             inner = ".".join(steps[depth + 1 :])
