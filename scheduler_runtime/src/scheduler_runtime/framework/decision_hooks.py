@@ -44,6 +44,51 @@ from scheduler_runtime.framework.hook import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A plugin at the score point."""
+
+    score: Hook
+    normalize: Hook | None
+    weight: int
+
+    @property
+    def keeps_equal(self) -> bool:
+        """True if nodes of equal scores certainly have equal scores after normalizing."""
+        return self.normalize is None or getattr(self.normalize.run, "keeps_equal", False)
+
+    def normalized(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
+        """Return ``scores`` as they compare on the feasible nodes, from 0 to 100. Raises PluginError."""
+        scores = check_scores(self.score, scores, nodes.feasible)
+        if self.normalize is None:
+            return check_normalized_scores(self.score, scores, nodes.feasible)
+        result = check_scores(self.normalize, self.normalize(pod, nodes, scores, state), nodes.feasible)
+        return check_normalized_scores(self.normalize, result, nodes.feasible)
+
+    def weighted(self, scores: Ints) -> Ints:
+        """Return ``scores`` times the plugin's weight."""
+        return scores if self.weight == 1 else scores * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionHooks:
+    """The hooks that choose a node."""
+
+    pre_filter: Sequence[Hook]
+    filter: Sequence[Hook]
+    pre_score: Sequence[Hook]
+    score: Sequence[Scorer]
+
+    def without(self, plugins: Collection[str]) -> DecisionHooks:
+        """Return the hooks of the other plugins."""
+        return DecisionHooks(
+            [hook for hook in self.pre_filter if hook.plugin not in plugins],
+            [hook for hook in self.filter if hook.plugin not in plugins],
+            [hook for hook in self.pre_score if hook.plugin not in plugins],
+            [scorer for scorer in self.score if scorer.score.plugin not in plugins],
+        )
+
+
 def run_pre_filter_plugins(
     hooks: Sequence[Hook], decision: DecisionState, nodes: NodeTable, diagnosis: Diagnosis
 ) -> None:
@@ -194,32 +239,6 @@ def _check_reasons(hook: Hook, answer: object) -> Sequence[str]:
         if not isinstance(text, str):
             raise hook.error(f"it gave {text!r} as a reason; expected text")
     return texts
-
-
-@dataclass(frozen=True, slots=True)
-class Scorer:
-    """A plugin at the score point."""
-
-    score: Hook
-    normalize: Hook | None
-    weight: int
-
-    @property
-    def keeps_equal(self) -> bool:
-        """True if nodes of equal scores certainly have equal scores after normalizing."""
-        return self.normalize is None or getattr(self.normalize.run, "keeps_equal", False)
-
-    def normalized(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
-        """Return ``scores`` as they compare on the feasible nodes, from 0 to 100. Raises PluginError."""
-        scores = check_scores(self.score, scores, nodes.feasible)
-        if self.normalize is None:
-            return check_normalized_scores(self.score, scores, nodes.feasible)
-        result = check_scores(self.normalize, self.normalize(pod, nodes, scores, state), nodes.feasible)
-        return check_normalized_scores(self.normalize, result, nodes.feasible)
-
-    def weighted(self, scores: Ints) -> Ints:
-        """Return ``scores`` times the plugin's weight."""
-        return scores if self.weight == 1 else scores * self.weight
 
 
 def run_pre_score_plugins(

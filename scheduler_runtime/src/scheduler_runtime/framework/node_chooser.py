@@ -23,6 +23,7 @@ import numpy as np
 from scheduler_runtime.api import SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict
 from scheduler_runtime.framework.answer_cache import INFEASIBLE, AnswerCache, CachedAnswers
 from scheduler_runtime.framework.decision_hooks import (
+    DecisionHooks,
     run_filter_plugins,
     run_pre_filter_plugins,
     run_pre_score_plugins,
@@ -40,7 +41,6 @@ from scheduler_runtime.framework.extender_contract import (
     ScoreQuestion,
 )
 from scheduler_runtime.framework.plugin_times import FILTER, PRE_FILTER, PRE_SCORE, SCORE
-from scheduler_runtime.framework.registration import DecisionHooks
 from scheduler_runtime.framework.sampling import Sampler
 from scheduler_runtime.framework.what_if import RowFilter, WhatIf
 from scheduler_runtime.state.nominations import Nominations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from traceback import walk_tb
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from scheduler_runtime.catalog import PluginArgs, Version, find
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.answer_cache import CacheablePlugin
 from scheduler_runtime.framework.context import FrameworkContext
-from scheduler_runtime.framework.decision_hooks import Scorer
+from scheduler_runtime.framework.decision_hooks import DecisionHooks, Scorer
 from scheduler_runtime.framework.hook import UNTIMED, CallCount, Hook, HookTimer, format_exception
 from scheduler_runtime.framework.outcomes import RegistrationError, plugin_exceptions
 from scheduler_runtime.framework.plugin_handle import PluginHandle
@@ -130,25 +130,6 @@ def check_class(kind: type[Plugin]) -> PluginClass:
     is_in_tree = own_declaration is not None and own_declaration is find(declaration.name)
     known = _CHECKED[kind] = PluginClass(declaration, implemented, is_in_tree)
     return known
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionHooks:
-    """The hooks that choose a node."""
-
-    pre_filter: Sequence[Hook]
-    filter: Sequence[Hook]
-    pre_score: Sequence[Hook]
-    score: Sequence[Scorer]
-
-    def without(self, plugins: Collection[str]) -> DecisionHooks:
-        """Return the hooks of the other plugins."""
-        return DecisionHooks(
-            [hook for hook in self.pre_filter if hook.plugin not in plugins],
-            [hook for hook in self.filter if hook.plugin not in plugins],
-            [hook for hook in self.pre_score if hook.plugin not in plugins],
-            [scorer for scorer in self.score if scorer.score.plugin not in plugins],
-        )
 
 
 class HookTable:
