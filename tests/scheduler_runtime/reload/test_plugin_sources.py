@@ -199,7 +199,7 @@ async def test_code_that_is_what_was_declared_is_used() -> None:
         pytest.param({"hooks": ["filter"]}, "hooks: its code has filterRow, which is not declared", id="more-hooks"),
         pytest.param(
             {"hooks": ["filter", "filterRow", "score"]},
-            "hooks: score is declared, but its code has it not",
+            "hooks: score is declared, but its code does not have it",
             id="less-hooks",
         ),
         pytest.param({"rules": []}, "rules: its code has get configmaps node-prices in berth-system", id="rules"),
@@ -225,7 +225,7 @@ async def test_events_that_differ_are_listed_in_the_fewest_words() -> None:
     problems = check_declarations(await load(extras_with(code), holds(code)), extras_with(declares=DECLARES))
     assert str(problems).startswith(
         "plugin PriceCap: events: its code has Node Update, which is not declared, "
-        "and Node Add is declared, but its code has it not; berth"
+        "and Node Add is declared, but its code does not have it; berth"
     ), str(problems)
 
 

@@ -388,7 +388,7 @@ async def test_what_only_a_new_process_goes_by_is_reported_until_it_is_undone(
         await at.report(document_text(profiles=[{"schedulerName": "b"}], clientConnection={"qps": 7}))
         assert at.part.names == [["b"]]
         assert at.reloader.configz_page()["afterRestart"] == ["clientConnection"]
-        assert "clientConnection of the new document: only a new process goes by it" in caplog.text
+        assert "clientConnection of the new document: takes effect only in a new process" in caplog.text
         await at.report(SECOND)
         assert "afterRestart" not in at.reloader.configz_page()
 

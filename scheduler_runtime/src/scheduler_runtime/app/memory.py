@@ -24,7 +24,7 @@ Texts of some hundred kilobytes leave holes between blocks that stay: with 1 MiB
 FREE_BYTES = 256 << 10
 """So much may be free at the end of the region: more than one iteration of the event loop allocates and frees."""
 RELEASE_SECONDS = 30.0
-"""So long after a reload nothing of the frameworks before is under way any more."""
+"""So long after a reload nothing of the replaced frameworks is under way any more."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """As malloc.h has them."""
 

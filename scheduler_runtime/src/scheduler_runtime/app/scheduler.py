@@ -293,7 +293,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
 
     # New documents: every part that depends on the document is in this list. They are prepared from the first to the
     # last, so that frameworks are built when all that they read is there, and committed from the last to the first, so
-    # that nothing is taken away while the frameworks before still read it. The settings change before the frameworks,
+    # that nothing is taken away while the replaced frameworks still read it. The settings change before the frameworks,
     # which move the waiting pods: these back off by the new ones.
     reloader = Reloader(
         plan,

@@ -82,7 +82,7 @@ def document_hash(text: str, extras: str) -> str:
 
 
 def startup_only_fields(document: Document) -> Mapping[str, Any]:
-    """Return the fields of ``document`` that a running process cannot follow: only a new process goes by them."""
+    """Return the fields of ``document`` that take effect only in a new process."""
     fields: Mapping[str, Any] = document.model_dump(by_alias=True, mode="json", include=set(_STARTUP_ONLY))
     return fields
 

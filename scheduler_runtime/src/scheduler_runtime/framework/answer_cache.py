@@ -190,7 +190,7 @@ class CachedAnswers:
         self.states = {**node_answers.prepared.states, **self.prepared.states}
 
     def bring_up_to_date(self, node_answers: NodeAnswers, pod: Pod, table: Table) -> bool:
-        """Ask again about the rows that changed since, and go by ``node_answers`` from now on. Raises PluginError.
+        """Ask again about the rows that changed since, and use ``node_answers`` from now on. Raises PluginError.
 
         Return whether that was possible; if not, the answers have to be made anew.
         """

@@ -124,6 +124,6 @@ class FrameworkContext:
     def share_permit_waits(self, before: FrameworkContext) -> None:
         """Take over the pods that wait for a permit of ``before``.
 
-        It is the same dict from now on: the tasks in which they wait go by the framework that placed them.
+        It is the same dict from now on: the tasks in which they wait read that of the framework which placed them.
         """
         self.waiting = before.waiting

@@ -146,7 +146,7 @@ class RunningHook:
 
 
 def find_running_hook(thread: int | None) -> RunningHook:
-    """Return the hook at work in ``thread``, going by the local variables ``hook``, ``self``, ``pod`` and ``placed``.
+    """Return the hook at work in ``thread``, read from the local variables ``hook``, ``self``, ``pod`` and ``placed``.
 
     Functions that call hooks have to name them so.
     """

@@ -216,7 +216,7 @@ def _differences(part: str, in_code: Iterable[str], in_declaration: Iterable[str
     own, declared = frozenset(in_code), frozenset(in_declaration)
     more, less = sorted(own - declared), sorted(declared - own)
     clauses = [f"its code has {', '.join(more)}, which is not declared"] if more else []
-    clauses += [f"{', '.join(less)} is declared, but its code has it not"] if less else []
+    clauses += [f"{', '.join(less)} is declared, but its code does not have it"] if less else []
     if clauses:
         yield f"{part}: {', and '.join(clauses)}"
 

@@ -115,11 +115,11 @@ class Reloader:
                 before = self.status.hash, self._last_verdict
                 match newest := self._newest:
                     case NoDocument(why):
-                        self._keep_current(newest, "missing", why, why)
+                        self._keep_current(newest, "missing", why)
                     case UnreadableDocument(why):
-                        self._keep_current(newest, "refused", why, why)
+                        self._keep_current(newest, "refused", why)
                     case SourceUnreachable(why):
-                        self._keep_current(newest, "waiting", why, why)
+                        self._keep_current(newest, "waiting", why)
                     case DocumentText() if newest == self._running.text:
                         if self.status.verdict:  # it was changed, and changed back
                             self._report_in_force(self.status.loaded_at)
@@ -188,7 +188,7 @@ class Reloader:
                 change.discard()
             raise
         # From here on nothing is awaited, so no decision falls between two commits. A part that builds on others is
-        # replaced before these are: first the frameworks, last what the frameworks before have read.
+        # replaced before these are: first the frameworks, and last the watches that the replaced frameworks read.
         for change in reversed(prepared):
             change.commit()
         self._running = plan
@@ -198,15 +198,15 @@ class Reloader:
         self._last_verdict = None
         self._set_report(LoadReport(self._running.text.hash, at))
         if fields := self._fields_after_restart():
-            logger.warning("%s of the new document: only a new process goes by it", ", ".join(fields))
+            logger.warning("%s of the new document: takes effect only in a new process", ", ".join(fields))
 
-    def _keep_current(self, newest: DocumentState, verdict: Verdict, why: str, log_reason: str) -> None:
+    def _keep_current(self, newest: DocumentState, verdict: Verdict, why: str, log_reason: str = "") -> None:
         """Keep the plan in force, because of ``why``; ``log_reason`` is the same with the places of the problems.
 
         A verdict on a document is logged once, although retries may vary its reason, for example by an object's
         address.
         """
-        self._last_reason = log_reason
+        self._last_reason = log_reason = log_reason or why
         if (newest, verdict) != self._last_verdict:
             self._last_verdict = newest, verdict
             self.refusals += verdict == "refused"
@@ -227,7 +227,7 @@ class Reloader:
         return configz_page(self.status, self._running.full_document, self._fields_after_restart())
 
     def _fields_after_restart(self) -> list[str]:
-        """Return the fields of the document in force that only a new process goes by, and that changed."""
+        """Return the fields of the document in force that take effect only in a new process, and that changed."""
         fields = config.startup_only_fields(self._running.document)
         return [name for name, value in fields.items() if value != self._startup_fields[name]]
 

@@ -74,7 +74,7 @@ async def wait_until_caught_up(
 
     Without the pods that the last leader bound, a node could be filled twice: it is better to place no pod. But a kind
     that a plugin watches may be gone for good, or the right to read it, and pods that do not need it should not wait
-    for that: decisions go by the old copy then, as those of kube-scheduler do.
+    for that: decisions use the old copy then, as those of kube-scheduler do.
     """
 
     async def catch_up_in_time(reflector: Reflector[Any]) -> None:
