@@ -20,7 +20,7 @@ import msgspec
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Kind, Reflector
-from scheduler_runtime.kube.watch.envelopes import Page, read_items
+from scheduler_runtime.kube.watch.envelopes import ListPage, read_items
 from scheduler_runtime.state.objects import KINDS, ObjectMeta
 
 ApiKind = tuple[str, str]
@@ -198,7 +198,7 @@ def reflected_kind(watch: Watch) -> Kind[Any]:
     struct = KINDS.get(_kind_of(watch))
     decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _decode_untyped
 
-    def read_list(body: bytes) -> Page[Any]:
+    def read_list(body: bytes) -> ListPage[Any]:
         return read_items(body, decode)
 
     root = f"/apis/{watch.api_version}" if watch.group else f"/api/{watch.api_version}"

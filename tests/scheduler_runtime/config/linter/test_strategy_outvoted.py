@@ -13,7 +13,7 @@ from scheduler_runtime.catalog.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from scheduler_runtime.config.linter.strategy_outvoted import Load, Scorers, Weights, outvoted, spread_scores
+from scheduler_runtime.config.linter.strategy_outvoted import NodeLoad, Scorers, Weights, outvoted, spread_scores
 from scheduler_runtime.plugins.noderesources import formulas
 from tests.support.linting import args, lint
 
@@ -103,12 +103,12 @@ def scorers(*, rewards_change: bool) -> Scorers:
     ("before", "pod", "expected"),
     [
         # score before and after 1.36 of upstream's formulas, worked out by hand
-        pytest.param(Load(70, 10), Load(10, 10), (70, 75), id="even-pod-on-a-skewed-node"),
-        pytest.param(Load(10, 40), Load(30, 0), (100, 82), id="pod-that-evens-it-out"),
-        pytest.param(Load(40, 40), Load(30, 10), (90, 70), id="pod-that-skews-it"),
+        pytest.param(NodeLoad(70, 10), NodeLoad(10, 10), (70, 75), id="even-pod-on-a-skewed-node"),
+        pytest.param(NodeLoad(10, 40), NodeLoad(30, 0), (100, 82), id="pod-that-evens-it-out"),
+        pytest.param(NodeLoad(40, 40), NodeLoad(30, 10), (90, 70), id="pod-that-skews-it"),
     ],
 )
-def test_balance(before: Load, pod: Load, expected: tuple[int, int]) -> None:
+def test_balance(before: NodeLoad, pod: NodeLoad, expected: tuple[int, int]) -> None:
     after = before.plus(pod)
     scores = tuple(scorers(rewards_change=change).balance(before, after) for change in (False, True))
     assert scores == expected
@@ -146,7 +146,7 @@ def test_the_scores_are_those_of_the_plugins(strategy: ScoringStrategy) -> None:
     whole = np.full(len(first), 100, dtype=np.int64)
     loads = [formulas.Load(3, whole, first, first), formulas.Load(2, whole, others, others)]
     scorers_of_strategy = Scorers(strategy, ("cpu", "memory"), "cpu", rewards_change=False)
-    after = [Load(int(a), int(b)) for a, b in zip(first, others, strict=True)]
+    after = [NodeLoad(int(a), int(b)) for a, b in zip(first, others, strict=True)]
     assert [scorers_of_strategy.fit(load) for load in after] == list(formulas.strategy_of(strategy)(loads, len(first)))
     balanced = list(formulas.balance([(first, whole), (others, whole)], len(first)))
     assert [scorers_of_strategy.balance(load, load) for load in after] == balanced

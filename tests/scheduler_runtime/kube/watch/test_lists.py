@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from scheduler_runtime.kube.watch import Reflector, lists
-from scheduler_runtime.kube.watch.envelopes import Page, read_items
+from scheduler_runtime.kube.watch.envelopes import ListPage, read_items
 from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.kube.watch.scripted import (
     Answer,
@@ -48,7 +48,7 @@ def text_of(envelope: dict[str, Any]) -> bytes:
     return json.dumps(whole, separators=(",", ":")).encode()
 
 
-async def read(*answers: Answer) -> list[Page[Any]]:
+async def read(*answers: Answer) -> list[ListPage[Any]]:
     async with serving(Script(list(answers))) as client:
         listed = lists.stream_list(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
         return [part async for part in listed]

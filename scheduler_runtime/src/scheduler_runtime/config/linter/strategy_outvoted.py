@@ -35,22 +35,22 @@ _HEAVIEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class NodeLoad:
     """The share of a node in use: of its first resource, and of all its others."""
 
     first: int
     others: int
 
-    def plus(self, pod: Load) -> Load:
+    def plus(self, pod: NodeLoad) -> NodeLoad:
         """Return the load of the node with ``pod`` on it."""
-        return Load(self.first + pod.first, self.others + pod.others)
+        return NodeLoad(self.first + pod.first, self.others + pod.others)
 
     def of(self, resource: str, first: str) -> int:
         """Return the share of ``resource`` in use, where ``first`` is the first resource."""
         return self.first if resource == first else self.others
 
 
-PODS = (Load(10, 10), Load(30, 10))
+PODS = (NodeLoad(10, 10), NodeLoad(30, 10))
 """The pods that are tried: an even one, and one that requests more of the first resource."""
 
 
@@ -64,10 +64,10 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ScoredNode:
     """A node and its scores."""
 
-    load: Load
+    load: NodeLoad
     fullness: int
     """Its load in the resources of the strategy, by their weights."""
     fit: int
@@ -99,14 +99,14 @@ class Scorers:
     rewards_change: bool
     """Since 1.36 balance is judged by how the pod changes it, before that by its value with the pod."""
 
-    def node(self, load: Load, pod: Load, replica: bool) -> Node:
+    def node(self, load: NodeLoad, pod: NodeLoad, replica: bool) -> ScoredNode:
         """Return the node with the scores that it gets for ``pod``; with ``replica`` it has a replica of the pod."""
         after = load.plus(pod)
         resources = self.strategy.resources
         fullness = sum(spec.weight * load.of(spec.name, self.first) for spec in resources)
-        return Node(load, fullness, self.fit(after), self.balance(load, after), spread_scores()[replica])
+        return ScoredNode(load, fullness, self.fit(after), self.balance(load, after), spread_scores()[replica])
 
-    def fit(self, after: Load) -> int:
+    def fit(self, after: NodeLoad) -> int:
         """Return the score of NodeResourcesFit."""
         score = _score_function(self.strategy)
         scores = [(score(after.of(spec.name, self.first)), spec.weight) for spec in self.strategy.resources]
@@ -116,14 +116,14 @@ class Scorers:
         total = sum(weight for score, weight in scores if score > 0)
         return math.floor(sum(score * weight for score, weight in scores) / total + 0.5) if total else 0
 
-    def balance(self, before: Load, after: Load) -> int:
+    def balance(self, before: NodeLoad, after: NodeLoad) -> int:
         """Return the score of NodeResourcesBalancedAllocation."""
         evenness = self._evenness(after)
         if not self.rewards_change:
             return evenness
         return MAX_SCORE // 2 + int((MAX_SCORE // 2 + evenness - self._evenness(before)) / 2)
 
-    def _evenness(self, load: Load) -> int:
+    def _evenness(self, load: NodeLoad) -> int:
         used = [load.of(name, self.first) / MAX_SCORE for name in self.balanced]
         if not used:
             return 0
@@ -162,7 +162,7 @@ def spread_scores() -> tuple[int, int]:
     return MAX_SCORE, MAX_SCORE * without_replica // with_replica
 
 
-def outvoted(scorers: Scorers, weights: Weights) -> Iterator[tuple[Node, Node, Load]]:
+def outvoted(scorers: Scorers, weights: Weights) -> Iterator[tuple[ScoredNode, ScoredNode, NodeLoad]]:
     """Yield pairs of a fuller node that the strategy clearly prefers, and an emptier one that wins, each for a pod."""
     for pod, full, empty in _candidates(scorers):
         rivals = [(node, node.total(weights)) for node in empty]
@@ -174,14 +174,14 @@ def outvoted(scorers: Scorers, weights: Weights) -> Iterator[tuple[Node, Node, L
 
 
 @lru_cache(maxsize=64)
-def _candidates(scorers: Scorers) -> tuple[tuple[Load, tuple[Node, ...], tuple[Node, ...]], ...]:
+def _candidates(scorers: Scorers) -> tuple[tuple[NodeLoad, tuple[ScoredNode, ...], tuple[ScoredNode, ...]], ...]:
     """Return for each pod the nodes that it fits, once with the only replica and once without.
 
     Cached, because the same nodes are scored with up to a hundred weights.
     """
 
-    def nodes(pod: Load, *, replica: bool) -> tuple[Node, ...]:
-        loads = (Load(first, others) for first in _STEPS for others in _STEPS)
+    def nodes(pod: NodeLoad, *, replica: bool) -> tuple[ScoredNode, ...]:
+        loads = (NodeLoad(first, others) for first in _STEPS for others in _STEPS)
         return tuple(
             scorers.node(load, pod, replica=replica)
             for load in loads
@@ -218,16 +218,16 @@ def strategy_outvoted(effective: EffectiveInput) -> Iterator[Match]:
     replica = " and a replica of the pod" if weights.spread else ""
     yield Match(
         f"{effective.args_entry(_FIT)[0]}.scoringStrategy.type",
-        f"{scorers.strategy.type} is outvoted: of two nodes with {_describe_load(scorers, Load(100, 100))}, the one "
-        f"with {_describe_load(scorers, fuller.load)} in use{replica} totals {fuller.explain_total(weights)}; the one "
-        f"with {_describe_load(scorers, emptier.load)} in use totals {emptier.explain_total(weights)} and gets a pod "
-        f"that asks for {_describe_load(scorers, pod)}",
+        f"{scorers.strategy.type} is outvoted: of two nodes with {_describe_load(scorers, NodeLoad(100, 100))}, "
+        f"the one with {_describe_load(scorers, fuller.load)} in use{replica} totals {fuller.explain_total(weights)}; "
+        f"the one with {_describe_load(scorers, emptier.load)} in use totals {emptier.explain_total(weights)} "
+        f"and gets a pod that asks for {_describe_load(scorers, pod)}",
         fix,
     )
 
 
 @lru_cache(maxsize=64)
-def _worst(scorers: Scorers, weights: Weights) -> tuple[Node, Node, Load] | None:
+def _worst(scorers: Scorers, weights: Weights) -> tuple[ScoredNode, ScoredNode, NodeLoad] | None:
     """Return the pair over which the strategy is most clearly outvoted, and the pod; None when it never is."""
     pairs = outvoted(scorers, weights)
     return max(pairs, key=lambda pair: (pair[0].fit - pair[1].fit, -pair[0].total(weights)), default=None)
@@ -263,7 +263,7 @@ def _scorers(effective: EffectiveInput) -> Scorers | None:
     )
 
 
-def _describe_load(scorers: Scorers, load: Load) -> str:
+def _describe_load(scorers: Scorers, load: NodeLoad) -> str:
     """Return the quantity of every resource that counts: ``3 CPUs, 4 GiB of memory``."""
     quantities = []
     for name in dict.fromkeys((*(spec.name for spec in scorers.strategy.resources), *scorers.balanced)):

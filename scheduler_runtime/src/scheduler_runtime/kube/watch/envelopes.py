@@ -76,7 +76,7 @@ class Unreadable(ObjectIdentity, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """One page of a list, decoded item by item."""
 
     metadata: ListMeta
@@ -95,13 +95,13 @@ _decode_identified = msgspec.json.Decoder(ObjectIdentity).decode
 decode_identified_list = msgspec.json.Decoder(ObjectIdentityList).decode
 
 
-def read_items(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:
+def read_items(raw: bytes, read: Callable[[msgspec.Raw], T]) -> ListPage[T]:
     """Return a page whose items ``read`` decodes. Raises msgspec.MsgspecError, and what ``read`` raises."""
     page = _decode_page(raw)
-    return Page(page.metadata, [read(item) for item in page.items])
+    return ListPage(page.metadata, [read(item) for item in page.items])
 
 
-def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T | Unreadable]:
+def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> ListPage[T | Unreadable]:
     """Return a page, with an ``Unreadable`` for each item that cannot be decoded.
 
     Raises msgspec.MsgspecError when it is no page of objects with names.

@@ -30,7 +30,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 @dataclass(slots=True)
-class Series:
+class EventSeries:
     """An event that was written, and how often it has happened."""
 
     name: str
@@ -59,7 +59,7 @@ class PodEvents:
         self._clock = clock
         self._reporters: dict[str, dict[str, str]] = {}
         """The fields that name the reporter, by profile."""
-        self._series: OrderedDict[tuple[str, str, str, int], Series] = OrderedDict()
+        self._series: OrderedDict[tuple[str, str, str, int], EventSeries] = OrderedDict()
         """By uid, reason, action and the hash of the note, as notes are long; the most recent one at the end."""
 
     def change_mode(self, mode: EventsMode) -> None:
@@ -94,7 +94,7 @@ class PodEvents:
         series = self._series.get(key)
         if series is None:
             name = self._write(pod, "Warning" if warning else "Normal", reason, action, note)
-            self._series[key] = Series(name, now, now)
+            self._series[key] = EventSeries(name, now, now)
             if len(self._series) > MAX_SERIES:
                 self._series.popitem(last=False)
             return
@@ -136,7 +136,7 @@ class PodEvents:
         self._outbox.put(("event", name), send)
         return name
 
-    def _write_series(self, namespace: str, series: Series) -> None:
+    def _write_series(self, namespace: str, series: EventSeries) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{series.name}"
 
         async def send() -> None:
