@@ -16,7 +16,7 @@ import yaml
 import devcluster
 from devcluster import Cluster, Spec
 from examples.demo.installation import NAMESPACE
-from tests.support.world import Object, World, on_process_nodes
+from tests.support.world import UNHURRIED, Object, World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
 
@@ -24,8 +24,6 @@ BIN = Path(sys.executable).parent
 SECONDS, AT_MOST = 2.0, 10.0
 """How long a change takes until it decides, by the middle of a few; and any of them, however busy the machine is."""
 CHANGES = 3
-UNHURRIED = {"leaderElection": {"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "2s"}}
-"""Nobody here is to lose the Lease because the machine is slow, and start again."""
 
 CODE = '''
 from scheduler_runtime.api import Action, ClusterEvent, NodePlugin

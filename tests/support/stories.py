@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from examples.demo.installation import NAMESPACE
-from tests.support.world import World, overcommitted
+from tests.support.world import UNHURRIED, World, overcommitted
 
 GENERATED = [
     ("serviceaccount", NAMESPACE),
@@ -20,10 +20,6 @@ GENERATED = [
     ("service", NAMESPACE),
     ("poddisruptionbudget", NAMESPACE),
 ]
-
-
-UNHURRIED = {"leaderElection": {"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "2s"}}
-"""For whom it would be wrong to lose the Lease because the machine is slow."""
 
 
 def running_profile(world: World, name: str, **spec: Any) -> str:

@@ -22,6 +22,9 @@ from tests.support.reading import KINDS, get_or_none, read
 T = TypeVar("T")
 Object = dict[str, Any]
 
+UNHURRIED = {"leaderElection": {"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "2s"}}
+"""The scheduler of a profile that is not to lose the Lease, and start again, because the machine is slow."""
+
 
 @dataclass(frozen=True, slots=True)
 class World:

@@ -58,21 +58,21 @@ def test_a_change_of_either_reaches_the_process(installed: Installed, owner: str
     def percentage() -> bool:
         return bool(installed.document(owner)["profiles"][1].get("percentageOfNodesToScore") == 7)
 
-    eventually(percentage, 10)
+    eventually(percentage, 30)
     eventually(lambda: installed.is_ready(guest), 30)
 
 
 def test_a_guest_that_is_wrong_is_ignored_and_disturbs_nobody(installed: Installed, owner: str, guest: str) -> None:
     installed.apply(profile(guest, joins=owner, plugins={"score": {"enabled": [{"name": "Nonsense"}]}}))
-    stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 30)
     assert stalled["message"].startswith("spec.plugins.score.enabled[0].name: ")
-    eventually(lambda: schedulers(installed, owner) == [owner], 10)
+    eventually(lambda: schedulers(installed, owner) == [owner], 30)
     eventually(lambda: installed.is_ready(owner), 30)
 
 
 def test_an_owner_that_is_wrong_keeps_its_guests_waiting(installed: Installed, owner: str, guest: str) -> None:
     installed.apply(profile(owner, plugins={"score": {"enabled": [{"name": "Nonsense"}]}}))
-    stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 30)
     assert "owner, in whose process this profile runs, cannot run" in stalled["message"]
     assert schedulers(installed, owner) == [owner, guest]
     installed.apply(profile(owner))
@@ -81,27 +81,27 @@ def test_an_owner_that_is_wrong_keeps_its_guests_waiting(installed: Installed, o
 
 def test_a_conflict_stalls_the_guest_and_names_both(installed: Installed, owner: str) -> None:
     installed.apply(profile("misfit", joins=owner, engine="KubeScheduler"))
-    stalled = eventually(lambda: installed.is_stalled_for("misfit", "JoinConflict"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("misfit", "JoinConflict"), 30)
     assert "KubeScheduler is not the engine of owner, Python" in stalled["message"]
     installed.delete("schedulerprofile", "misfit")
 
 
 def test_a_profile_waits_for_what_it_joins(installed: Installed) -> None:
     installed.apply(profile("early", joins="late"))
-    eventually(lambda: installed.is_stalled_for("early", "JoinTargetMissing"), 10)
+    eventually(lambda: installed.is_stalled_for("early", "JoinTargetMissing"), 30)
     installed.apply(profile("late"))
     eventually(lambda: schedulers(installed, "late") == ["late", "early"], 20)
     eventually(lambda: installed.is_ready("early"), 30)
 
     installed.delete("schedulerprofile", "late")
 
-    eventually(lambda: installed.is_stalled_for("early", "JoinTargetMissing"), 10)
+    eventually(lambda: installed.is_stalled_for("early", "JoinTargetMissing"), 30)
     installed.delete("schedulerprofile", "early")
 
 
 def test_a_profile_with_a_process_gives_it_up_when_it_joins(installed: Installed, owner: str) -> None:
     installed.apply(profile("mover"))
-    eventually(lambda: "Deployment" in installed.generated("mover"), 10)
+    eventually(lambda: "Deployment" in installed.generated("mover"), 30)
 
     installed.apply(profile("mover", joins=owner))
     eventually(lambda: schedulers(installed, owner) == [owner, "mover"], 20)
@@ -109,12 +109,12 @@ def test_a_profile_with_a_process_gives_it_up_when_it_joins(installed: Installed
 
     installed.apply(profile("mover", scheduler={"replicas": 1}))
     eventually(lambda: schedulers(installed, owner) == [owner], 20)
-    eventually(lambda: "Deployment" in installed.generated("mover"), 10)
+    eventually(lambda: "Deployment" in installed.generated("mover"), 30)
     installed.delete("schedulerprofile", "mover")
 
 
 def test_one_that_joins_a_guest_learns_whom_to_join(installed: Installed, owner: str, guest: str) -> None:
     installed.apply(profile("third", joins=guest))
-    stalled = eventually(lambda: installed.is_stalled_for("third", "JoinConflict"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("third", "JoinConflict"), 30)
     assert "join owner instead" in stalled["message"]
     installed.delete("schedulerprofile", "third")

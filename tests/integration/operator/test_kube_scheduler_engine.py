@@ -113,7 +113,7 @@ def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: AuditLog
 
 
 def test_the_status_says_what_runs(world: World) -> None:
-    status = world.eventually(lambda: (world.get("schedulerprofile", "packed") or {}).get("status"), 10)
+    status = world.eventually(lambda: (world.get("schedulerprofile", "packed") or {}).get("status"), 30)
     assert status["effectivePlugins"]["score"] == [{"name": "NodeResourcesFit", "weight": 5}]
     world.eventually(lambda: world.get("schedulerprofile", "packed")["status"].get("leader"), 20)  # type: ignore[index]
 

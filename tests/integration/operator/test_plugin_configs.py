@@ -17,22 +17,22 @@ def users(installed: Installed, plugin_config: str) -> Any:
 
 def test_a_plugin_config_reaches_its_users_and_knows_them(installed: Installed) -> None:
     installed.apply(profile("referring", pluginConfig=[{"name": "NodeResourcesFit", "ref": "shared"}]))
-    eventually(lambda: installed.is_stalled_for("referring", "PluginConfigMissing"), 10)
+    eventually(lambda: installed.is_stalled_for("referring", "PluginConfigMissing"), 30)
 
     installed.apply(plugin_config("shared", "NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}))
 
     eventually(lambda: installed.is_ready("referring"), 30)
     args = installed.document("referring")["profiles"][0]["pluginConfig"][0]["args"]
     assert args == {"scoringStrategy": {"type": "MostAllocated"}}
-    eventually(lambda: users(installed, "shared") == ["referring"], 10)
+    eventually(lambda: users(installed, "shared") == ["referring"], 30)
 
     installed.apply(plugin_config("shared", "NodeResourcesFit", scoringStrategy={"type": "Most"}))
-    stalled = eventually(lambda: installed.is_stalled_for("referring", "Invalid"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("referring", "Invalid"), 30)
     assert "PluginConfig shared: spec.args.scoringStrategy.type" in stalled["message"]
     assert installed.condition("shared", "Stalled", "pluginconfig")["reason"] == "Invalid"
 
     installed.delete("schedulerprofile", "referring")
-    eventually(lambda: users(installed, "shared") == [], 10)
+    eventually(lambda: users(installed, "shared") == [], 30)
     installed.delete("pluginconfig", "shared")
 
 
@@ -57,7 +57,7 @@ def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_
     image = "registry.example.com/kube-scheduler:v1"
     installed.apply(DECLARING, profile("declared", engine="KubeScheduler", scheduler={"image": image}, plugins=ENABLED))
 
-    stalled = eventually(lambda: installed.is_stalled_for("declared", "PermissionMissing"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("declared", "PermissionMissing"), 30)
 
     assert 'APIGroups:["example.com"], Resources:["prices"], Verbs:["get", "list", "watch"]' in stalled["message"]
     assert users(installed, "declaring") == ["declared"]
@@ -78,7 +78,7 @@ def test_code_in_a_config_map_is_not_run_unless_the_chart_allows_it(installed: I
     source = {"configMap": {"name": "price-cap", "key": "price_cap.py", "sha256": "0" * 64}}
     spec = {**DECLARING["spec"], "declares": {"hooks": ["filter"]}, "source": source}
     installed.apply({**DECLARING, "spec": spec}, profile("loading", plugins=ENABLED))
-    stalled = eventually(lambda: installed.is_stalled_for("loading", "NotLoaded"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("loading", "NotLoaded"), 30)
     assert "the code in ConfigMap price-cap is not run" in stalled["message"]
     assert "pluginSources.enabled=true" in stalled["message"]
     installed.delete("schedulerprofile", "loading")

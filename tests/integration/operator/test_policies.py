@@ -43,7 +43,7 @@ def pod(installed: Installed) -> Iterator[str]:
         },
     )
     assert patch_status(installed, {"message": "as it is"}, by="--as=") == ""
-    eventually(lambda: REFUSAL in patch_status(installed, {"phase": "Failed"}), 10)  # policies take a moment
+    eventually(lambda: REFUSAL in patch_status(installed, {"phase": "Failed"}), 30)  # policies take a moment
     yield "some"
     installed.cluster.kubectl("delete", "pod", "some", "-n", "default", "--grace-period=0", "--force")
 
@@ -79,7 +79,7 @@ def test_the_operator_writes_only_its_own_roles(installed: Installed, attempt: t
         return installed.cluster.kubectl(*attempt, "--dry-run=server", OPERATOR, check=False).stderr
 
     words = "the berth operator writes only roles and bindings that it made"
-    eventually(lambda: words in refusal(), 10, explain=refusal)  # a new policy takes a moment
+    eventually(lambda: words in refusal(), 30, explain=refusal)  # a new policy takes a moment
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_second_look_changes_nothing(installed: Installed, lasting: str, opera
     before = versions(installed, lasting)
     looks = operator.metric("workqueue_adds_total")
     installed.patch("schedulerprofile", lasting, {"metadata": {"annotations": {"looked": "at"}}})
-    eventually(lambda: operator.metric("workqueue_adds_total") > looks and operator.is_idle, 10)
+    eventually(lambda: operator.metric("workqueue_adds_total") > looks and operator.is_idle, 30)
     after = versions(installed, lasting)
     del before["SchedulerProfile"], after["SchedulerProfile"]  # the annotation is a change of its own
     assert after == before
@@ -129,17 +129,17 @@ def test_a_binding_to_another_role_is_replaced(installed: Installed, lasting: st
         binding = installed.get("clusterrolebinding", f"berth-{lasting}")
         return binding is not None and binding["roleRef"]["name"] == f"berth-{lasting}"
 
-    eventually(bound, 10)
+    eventually(bound, 30)
 
 
 def test_a_mistake_leaves_what_runs_as_it_is(installed: Installed, lasting: str) -> None:
     before = installed.document(lasting)
     installed.patch("schedulerprofile", lasting, {"spec": {"plugins": {"bind": {"disabled": [{"name": "*"}]}}}})
-    stalled = eventually(lambda: installed.is_stalled_for(lasting, "Invalid"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for(lasting, "Invalid"), 30)
     assert "spec.plugins.bind" in stalled["message"]
     assert installed.document(lasting) == before
     installed.patch("schedulerprofile", lasting, {"spec": {"plugins": None}})
-    eventually(lambda: installed.is_ready(lasting), 10)
+    eventually(lambda: installed.is_ready(lasting), 30)
 
 
 def test_a_changed_profile_changes_its_document_and_no_process(installed: Installed, lasting: str) -> None:
@@ -161,7 +161,7 @@ def test_what_a_running_process_cannot_follow_rolls_the_processes(installed: Ins
 
     before = annotations()
     installed.patch("schedulerprofile", lasting, {"spec": {"scheduler": {"clientConnection": {"qps": 7}}}})
-    eventually(lambda: annotations()["berth.dev/process-hash"] != before["berth.dev/process-hash"], 10)
+    eventually(lambda: annotations()["berth.dev/process-hash"] != before["berth.dev/process-hash"], 30)
     installed.patch("schedulerprofile", lasting, {"spec": {"scheduler": None}})
     eventually(lambda: annotations() == before and installed.is_ready(lasting), 30)
 
@@ -170,9 +170,9 @@ def test_what_is_no_longer_needed_goes(installed: Installed) -> None:
     installed.apply(profile("shrinking"))
     eventually(lambda: set(installed.generated("shrinking")) == EVERYTHING, 20)
     installed.apply(profile("shrinking", scheduler={"replicas": 1}))
-    eventually(lambda: set(installed.generated("shrinking")) == EVERYTHING - {"PodDisruptionBudget"}, 10)
+    eventually(lambda: set(installed.generated("shrinking")) == EVERYTHING - {"PodDisruptionBudget"}, 30)
     installed.apply(profile("shrinking", engine="ConfigMap"))
-    eventually(lambda: set(installed.generated("shrinking")) == {"ConfigMap"}, 10)
+    eventually(lambda: set(installed.generated("shrinking")) == {"ConfigMap"}, 30)
     assert installed.condition("shrinking", "Ready")["reason"] == "Rendered"
     installed.delete("schedulerprofile", "shrinking")
 
@@ -181,14 +181,14 @@ def test_a_paused_profile_is_not_touched(installed: Installed) -> None:
     installed.apply(profile("resting"))
     eventually(lambda: installed.is_ready("resting"), 30)
     installed.apply(profile("resting", paused=True))
-    eventually(lambda: installed.condition("resting", "Ready").get("reason") == "Paused", 10)
+    eventually(lambda: installed.condition("resting", "Ready").get("reason") == "Paused", 30)
     installed.delete("service", "berth-resting")
     installed.apply(profile("resting", paused=True, percentageOfNodesToScore=9))
-    ready = eventually(lambda: installed.condition("resting", "Ready"), 10)
+    ready = eventually(lambda: installed.condition("resting", "Ready"), 30)
     assert ready["reason"] == "Paused"
     assert "Service" not in installed.generated("resting")
     installed.apply(profile("resting"))
-    eventually(lambda: "Service" in installed.generated("resting"), 10)
+    eventually(lambda: "Service" in installed.generated("resting"), 30)
     installed.delete("schedulerprofile", "resting")
 
 

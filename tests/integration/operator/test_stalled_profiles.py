@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
 def test_an_unknown_plugin_stalls_the_profile(installed: Installed) -> None:
     installed.apply(profile("mistaken", plugins={"score": {"enabled": [{"name": "NodeResourceFit"}]}}))
-    stalled = eventually(lambda: installed.is_stalled_for("mistaken", "PluginUnknown"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("mistaken", "PluginUnknown"), 30)
     assert "NodeResourceFit" in stalled["message"]
     assert "NodeResourcesFit" in stalled["message"]
     assert installed.generated("mistaken") == {}
@@ -25,8 +25,8 @@ def test_an_unknown_plugin_stalls_the_profile(installed: Installed) -> None:
 def test_what_has_to_be_changed_can_be_read_in_a_terminal(installed: Installed) -> None:
     unknown = {"enabled": [{"name": "Nonsense"}]}
     installed.apply(profile("readable", plugins={"filter": unknown, "score": unknown}))
-    eventually(lambda: installed.is_stalled_for("readable", "PluginUnknown"), 10)
-    eventually(lambda: installed.events("readable"), 10)
+    eventually(lambda: installed.is_stalled_for("readable", "PluginUnknown"), 30)
+    eventually(lambda: installed.events("readable"), 30)
 
     described = installed.cluster.kubectl("describe", "schedulerprofile", "readable").stdout.splitlines()
 
@@ -39,7 +39,7 @@ def test_what_has_to_be_changed_can_be_read_in_a_terminal(installed: Installed) 
     assert row.split()[:5] == ["readable", "Python", "False", "PluginUnknown", "0"]
     installed.apply(profile("readable"))
     eventually(lambda: installed.is_ready("readable"), 30)
-    eventually(lambda: len(installed.events("readable")) > 1, 10)
+    eventually(lambda: len(installed.events("readable")) > 1, 30)
     notes = {note.partition(": ")[0] for note in installed.events("readable")}
     assert notes == {"2 problems", "no longer stalled"}
     assert len(installed.events("readable")) == len(notes)
@@ -51,7 +51,7 @@ def test_an_object_of_somebody_else_is_not_adopted(installed: Installed) -> None
     installed.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     installed.apply(profile("wanting"))
 
-    stalled = eventually(lambda: installed.is_stalled_for("wanting", "NameTaken"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("wanting", "NameTaken"), 30)
 
     assert "ServiceAccount berth-wanting" in stalled["message"]
     assert installed.generated("wanting") == {}
@@ -63,7 +63,7 @@ def test_an_object_of_somebody_else_is_not_adopted(installed: Installed) -> None
 def test_what_the_api_server_refuses_is_reported_in_its_words(installed: Installed) -> None:
     resources = {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}
     installed.apply(profile("greedy", scheduler={"resources": resources}))
-    stalled = eventually(lambda: installed.is_stalled_for("greedy", "Invalid"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("greedy", "Invalid"), 30)
     assert "must be less than or equal to memory limit" in stalled["message"]
     installed.delete("schedulerprofile", "greedy")
 
@@ -89,7 +89,7 @@ def webhook(installed: Installed) -> Iterator[str]:
 
 def test_what_passes_by_itself_is_being_reconciled(installed: Installed, webhook: str) -> None:
     installed.apply(profile(webhook))
-    reconciling = eventually(lambda: installed.condition(webhook, "Reconciling"), 10)
+    reconciling = eventually(lambda: installed.condition(webhook, "Reconciling"), 30)
     assert "failed calling webhook" in reconciling["message"]
     assert installed.condition(webhook, "Stalled") == {}
 
@@ -116,7 +116,7 @@ def policy(installed: Installed) -> Iterator[str]:
     account = json.dumps({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": labelled})
     attempt = ("create", "--dry-run=server", "-f", "-")
     kubectl = installed.cluster.kubectl
-    eventually(lambda: "house" in kubectl(*attempt, input=account, check=False).stderr, 10)  # it takes a moment
+    eventually(lambda: "house" in kubectl(*attempt, input=account, check=False).stderr, 30)  # it takes a moment
     yield "barred"
     for kind in kinds:
         installed.cluster.kubectl("delete", kind, "bar", "--ignore-not-found")
@@ -124,7 +124,7 @@ def policy(installed: Installed) -> Iterator[str]:
 
 def test_what_a_policy_refuses_is_not_blamed_on_the_profile(installed: Installed, policy: str) -> None:
     installed.apply(profile(policy))
-    stalled = eventually(lambda: installed.is_stalled_for(policy, "PermissionMissing"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for(policy, "PermissionMissing"), 30)
     assert stalled["message"].startswith("the cluster's admission control refuses serviceaccounts/berth-barred: ")
     assert "ValidatingAdmissionPolicy 'bar'" in stalled["message"]
     assert "spec.scheduler" not in stalled["message"]
@@ -138,7 +138,7 @@ def test_a_right_that_the_operator_cannot_pass_on_is_named(installed: Installed)
     installed.patch("clusterrole", "berth-catalog-permissions", {"rules": without})
     installed.apply(profile("powerless"))
 
-    stalled = eventually(lambda: installed.is_stalled_for("powerless", "PermissionMissing"), 10)
+    stalled = eventually(lambda: installed.is_stalled_for("powerless", "PermissionMissing"), 30)
 
     assert 'Resources:["pods/binding"], Verbs:["create"]' in stalled["message"]
     installed.patch("clusterrole", "berth-catalog-permissions", {"rules": catalog["rules"]})

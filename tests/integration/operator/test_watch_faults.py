@@ -101,13 +101,13 @@ def test_disturbed_watches_miss_nothing(scene: Scene, rule: Act, line: str) -> N
     scene.proxy.disturb(rule)
     installed.delete("configmap", "berth-kept")
     installed.apply(profile("second", engine="ConfigMap"))
-    scene.eventually(lambda: scene.twice_disturbed >= {"configmaps", "schedulerprofiles"}, 15)
+    scene.eventually(lambda: scene.twice_disturbed >= {"configmaps", "schedulerprofiles"}, 30)
 
     scene.proxy.calm()
 
-    scene.eventually(lambda: installed.is_ready("second"), 15)
-    scene.eventually(lambda: scene.replaced(before) == {"ConfigMap"}, 15)
-    scene.eventually(lambda: any(AGAIN in line for line in scene.lines[lines:]), 15)
+    scene.eventually(lambda: installed.is_ready("second"), 30)
+    scene.eventually(lambda: scene.replaced(before) == {"ConfigMap"}, 30)
+    scene.eventually(lambda: any(AGAIN in line for line in scene.lines[lines:]), 30)
     installed.delete("schedulerprofile", "second")
     scene.check_log(scene.lines[lines:], line)
 
@@ -117,9 +117,9 @@ def test_what_was_deleted_before_a_list_is_noticed(scene: Scene) -> None:
     before = scene.identities()
     scene.proxy.disturb(every(1, lambda request: is_watch(request, "configmaps"), refuse(500)))
     scene.installed.delete("configmap", "berth-kept")
-    scene.eventually(lambda: scene.twice_disturbed, 10)
+    scene.eventually(lambda: scene.twice_disturbed, 30)
 
     scene.proxy.disturb(every(1, lambda request: is_watch(request, "configmaps"), refuse(410, "Expired")))
 
-    scene.eventually(lambda: scene.replaced(before) == {"ConfigMap"}, 15)
+    scene.eventually(lambda: scene.replaced(before) == {"ConfigMap"}, 30)
     scene.proxy.calm()

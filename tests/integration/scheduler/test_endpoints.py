@@ -229,9 +229,9 @@ async def test_what_it_believes_can_be_looked_at_and_compared(cluster: Cluster, 
                 differences = json.loads(process.get("/debug/cache?compare"))
                 return len(differences) == 6 and not any(differences.values())
 
-            await there.eventually(agrees, 10)
+            await there.eventually(agrees, 30)
             process.process.send_signal(signal.SIGUSR2)
-            await there.until(lambda: bool(process.lines("waiting pod")), 10)
+            await there.until(lambda: bool(process.lines("waiting pod")), 30)
             (waiting,) = process.lines("waiting pod")
             assert "place=unschedulable pod=default/nowhere-0" in waiting
             assert len(process.lines(" cached node ")) == len(cached)

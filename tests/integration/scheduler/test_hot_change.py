@@ -64,7 +64,7 @@ async def test_a_document_that_is_wrong_changes_nothing_and_is_reported(cluster:
             plugins = {"score": {"enabled": [{"name": "NodeResourceFit"}]}}
             write(process, {**good, "profiles": [{"schedulerName": SCHEDULER, "plugins": plugins}]})
             process.process.send_signal(signal.SIGHUP)
-            await there.until(lambda: "refused" in loaded(process), 10)
+            await there.until(lambda: "refused" in loaded(process), 30)
             assert "NodeResourcesFit" in loaded(process)["refused"]
             assert loaded(process)["hash"] == before["hash"]
             (line,) = process.lines("the new document is refused")
@@ -72,7 +72,7 @@ async def test_a_document_that_is_wrong_changes_nothing_and_is_reported(cluster:
             await there.create_pods(2)
             await there.all_bound(2)
             write(process, good)
-            await there.until(lambda: loaded(process) == before, 10)
+            await there.until(lambda: loaded(process) == before, 30)
 
 
 async def test_pods_of_a_profile_that_is_added_are_scheduled_and_those_of_one_that_goes_are_not(
@@ -98,7 +98,7 @@ async def test_what_a_new_plugin_watches_is_listed_before_it_runs(cluster: Clust
         with scheduler(tmp_path, cluster.kubeconfig, first) as process:
             await there.until(lambda: process.is_scheduling, 30)
             write(process, document(lease_of(tmp_path), profiles=[system]))
-            await there.until(lambda: process.lines("follows a new document"), 15)
+            await there.until(lambda: process.lines("follows a new document"), 30)
             await there.create_pods(2)
             await there.all_bound(2, 20)
 
@@ -114,13 +114,13 @@ async def test_its_own_config_map_is_followed_until_its_deletion_and_when_it_is_
         with scheduler(tmp_path, cluster.kubeconfig, config, "--config-map", "default/ours") as process:
             await there.until(lambda: process.is_scheduling, 30)
             digest = hashlib.sha256(text.encode()).hexdigest()
-            await there.until(lambda: loaded(process)["hash"] == digest, 10)
+            await there.until(lambda: loaded(process)["hash"] == digest, 30)
             await there.client.request("DELETE", f"{CONFIG_MAPS}/ours", body={})
-            await there.until(lambda: "missing" in loaded(process), 10)
+            await there.until(lambda: "missing" in loaded(process), 30)
             assert loaded(process)["missing"].startswith("ConfigMap default/ours is not there")
             await there.create_pods(2)
             await there.all_bound(2)
             await there.client.request("POST", CONFIG_MAPS, body=config_map)
-            await there.until(lambda: "missing" not in loaded(process), 10)
+            await there.until(lambda: "missing" not in loaded(process), 30)
             assert loaded(process)["hash"] == digest
         await there.client.request("DELETE", f"{CONFIG_MAPS}/ours", body={})

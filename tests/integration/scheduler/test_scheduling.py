@@ -37,7 +37,7 @@ async def test_a_bound_pod_says_who_bound_it_and_where(cluster: Cluster, tmp_pat
         async def scheduled_events() -> list[Any]:
             return await there.events("a-0", "Scheduled")
 
-        (event,) = await there.eventually(scheduled_events, 10)
+        (event,) = await there.eventually(scheduled_events, 30)
         node = bound["spec"]["nodeName"]
         assert event["note"] == f"Successfully assigned default/a-0 to {node}"
         assert (event["reportingController"], event["type"], event["action"]) == ("berth", "Normal", "Binding")
@@ -64,7 +64,7 @@ async def test_a_pod_that_fits_nowhere_says_why_and_is_placed_when_a_node_comes(
         async def failed_events() -> list[Any]:
             return await there.events("a-0", "FailedScheduling")
 
-        (event,) = await there.eventually(failed_events, 10)
+        (event,) = await there.eventually(failed_events, 30)
         assert event["note"] == text
         assert process.metric("scheduler_pending_pods", queue="unschedulable") == 1
         node = {
@@ -122,7 +122,7 @@ async def test_multiple_scheduling_profiles_share_what_they_know(cluster: Cluste
             events = [*await there.events("p0-0", "Scheduled"), *await there.events("p1-0", "Scheduled")]
             return {event["reportingController"] for event in events} == {"berth", "other"}
 
-        await there.eventually(both_report, 15)
+        await there.eventually(both_report, 30)
 
 
 async def test_multiple_schedulers_leave_pods_of_others_alone_and_count_them(cluster: Cluster, tmp_path: Path) -> None:

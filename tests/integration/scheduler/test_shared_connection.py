@@ -65,7 +65,7 @@ async def test_a_request_during_which_the_api_server_closes_the_connection_is_do
             await asyncio.gather(*(bind(client, name) for name in names))
             assert client._shared is not None  # nobody found out that the server does not speak HTTP/2
         assert len(between.lines) > 2
-        await there.until(lambda: audited.log.bindings() == Counter(names), 10)
+        await there.until(lambda: audited.log.bindings() == Counter(names), 30)
 
 
 async def test_pods_are_bound_once_while_connections_are_cut_and_fall_silent(audited: Audited, tmp_path: Path) -> None:

@@ -74,12 +74,12 @@ async def test_pods_whose_bindings_were_forgotten_are_bound_again(
             await there.delete_pods()
             others = await there.create_pods(PODS + 10, "forgotten", cpu="2")
             await there.all_bound(PODS + 10)
-            await there.until(lambda: audit_log.bindings() == Counter([*waiting, *others]), 10)
+            await there.until(lambda: audit_log.bindings() == Counter([*waiting, *others]), 30)
             await asyncio.to_thread(restore, mortal, tmp_path / "backup")
             await there.all_bound(PODS)
             others += await there.create_pods(10, "afterwards", cpu="2")
             await there.all_bound(PODS + 10)
-            await there.until(lambda: audit_log.bindings() == Counter([*waiting, *waiting, *others]), 10)
+            await there.until(lambda: audit_log.bindings() == Counter([*waiting, *waiting, *others]), 30)
             assert await there.overcommitted() == []
             assert process.process.poll() is None
             assert len(process.lines("WARNING API server")) <= 6

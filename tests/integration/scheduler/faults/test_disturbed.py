@@ -129,7 +129,7 @@ async def test_an_api_server_that_restarts_is_used_again(cluster: Cluster, audit
             await there.until(lambda: process.is_scheduling, 30)
             pods = await there.create_pods(PODS // 2, "before-restart", cpu="2")
             await asyncio.to_thread(cluster.stop, "kube-apiserver")
-            await there.until(lambda: process.lines("cannot be reached"), 10)
+            await there.until(lambda: process.lines("cannot be reached"), 30)
             await asyncio.to_thread(cluster.start, "kube-apiserver")
             pods += await there.create_pods(PODS // 2, "after-restart", cpu="2")
             await there.all_bound(PODS)
