@@ -28,7 +28,7 @@ Answer = Callable[[Object], Any]
 """What is answered to a question: something to be written as JSON, or ``Raw``."""
 
 
-class Extender(ThreadingHTTPServer):
+class ExtenderServer(ThreadingHTTPServer):
     """Answers each verb as ``answers`` says; what is not there is not found."""
 
     daemon_threads = True
@@ -64,9 +64,9 @@ class Extender(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> Iterator[Extender]:
+def serving(answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> Iterator[ExtenderServer]:
     """Serve until the end of the ``with``."""
-    server = Extender(answers, tls)
+    server = ExtenderServer(answers, tls)
     with in_a_thread(server):
         try:
             yield server
@@ -77,7 +77,7 @@ def serving(answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) ->
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: Extender
+    server: ExtenderServer
 
     def setup(self) -> None:
         super().setup()

@@ -12,7 +12,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Page:
+class FetchedPage:
     """A response."""
 
     status: int
@@ -34,7 +34,7 @@ def get_page(
     *,
     scheme: str = "https",
     trust: ssl.SSLContext | None = None,
-) -> Page:
+) -> FetchedPage:
     """Return the response; without ``trust`` any certificate will do. Raises OSError while nobody listens."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     if scheme == "https":
@@ -44,7 +44,7 @@ def get_page(
         connection.request("GET", path, headers=dict(headers))
         response = connection.getresponse()
         read = response.headers.get
-        return Page(response.status, response.read().decode(), read("Content-Type", ""), read("Warning", ""))
+        return FetchedPage(response.status, response.read().decode(), read("Content-Type", ""), read("Warning", ""))
     finally:
         connection.close()
 

@@ -7,7 +7,7 @@ import pytest
 from devcluster import Cluster, Spec
 from tests.integration.operator.running import (
     Installed,
-    OperatorProcess,
+    RunningOperator,
     apply_crds_before_controllers,
     installation,
 )
@@ -25,7 +25,7 @@ def installed(
 
 
 @pytest.fixture(scope="module")
-def operator(installed: Installed, request: pytest.FixtureRequest) -> Iterator[OperatorProcess]:
+def operator(installed: Installed, request: pytest.FixtureRequest) -> Iterator[RunningOperator]:
     """An operator that leads, for the tests of a module."""
     process = installed.operator(request.module.__name__.rpartition(".")[2])
     try:

@@ -108,12 +108,12 @@ class Installed:
 
     def operator(
         self, name: str, token: str = "", through: str = "", election: Election = UNHURRIED
-    ) -> "OperatorProcess":
+    ) -> "RunningOperator":
         """Start an operator called ``name``, which finds the API server at ``through`` if that is given."""
-        return OperatorProcess(self, name, token or self.token(), through, election)
+        return RunningOperator(self, name, token or self.token(), through, election)
 
 
-class OperatorProcess:
+class RunningOperator:
     """One process of the operator, with its log and its endpoints."""
 
     def __init__(self, installed: Installed, name: str, token: str, through: str, election: Election) -> None:
@@ -164,7 +164,7 @@ class OperatorProcess:
     def is_idle(self) -> bool:
         return self.metric("workqueue_depth") == self.metric("workqueue_running") == 0
 
-    def until_leading(self, timeout: float = 30) -> "OperatorProcess":
+    def until_leading(self, timeout: float = 30) -> "RunningOperator":
         eventually(lambda: self.leads, timeout, explain=lambda: self.log)
         return self
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.integration.operator.running import Installed, OperatorProcess, profile
+from tests.integration.operator.running import Installed, RunningOperator, profile
 from tests.support.eventually import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture
-def owner(installed: Installed, operator: OperatorProcess) -> Iterator[str]:
+def owner(installed: Installed, operator: RunningOperator) -> Iterator[str]:
     """A profile with a process of its own that others may join."""
     installed.apply(profile("owner"))
     eventually(lambda: installed.is_ready("owner"), 30, explain=lambda: operator.log)

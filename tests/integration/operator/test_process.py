@@ -17,7 +17,7 @@ from tests.integration.operator.running import (
     UNHURRIED,
     Election,
     Installed,
-    OperatorProcess,
+    RunningOperator,
     apply_crds,
     delete_crds,
     installation,
@@ -39,11 +39,11 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 
 
 @pytest.fixture
-def start(bare: Installed, request: pytest.FixtureRequest) -> Iterator[Callable[..., OperatorProcess]]:
+def start(bare: Installed, request: pytest.FixtureRequest) -> Iterator[Callable[..., RunningOperator]]:
     """Starts operators that end with the test."""
-    started: list[OperatorProcess] = []
+    started: list[RunningOperator] = []
 
-    def start(token: str = "", through: str = "", election: Election = UNHURRIED) -> OperatorProcess:
+    def start(token: str = "", through: str = "", election: Election = UNHURRIED) -> RunningOperator:
         name = f"{request.node.name.removeprefix('test_')[:40]}-{len(started)}"
         started.append(bare.operator(name, token, through, election))
         return started[-1]
@@ -54,10 +54,10 @@ def start(bare: Installed, request: pytest.FixtureRequest) -> Iterator[Callable[
             operator.end()
 
 
-Start = Callable[..., OperatorProcess]
+Start = Callable[..., RunningOperator]
 
 
-def serves(bare: Installed, name: str, operator: OperatorProcess, seconds: float = 20) -> None:
+def serves(bare: Installed, name: str, operator: RunningOperator, seconds: float = 20) -> None:
     """A profile of that name, made now, is rendered in time."""
     bare.apply(profile(name, engine="ConfigMap"))
     eventually(lambda: bare.is_ready(name), seconds, explain=lambda: operator.log)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.operator.running import NAMESPACE, Installed, OperatorProcess, profile
+from tests.integration.operator.running import NAMESPACE, Installed, RunningOperator, profile
 from tests.support.eventually import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
@@ -18,7 +18,7 @@ EVERYTHING = {
 
 
 @pytest.fixture(scope="module")
-def lasting(installed: Installed, operator: OperatorProcess) -> Iterator[str]:
+def lasting(installed: Installed, operator: RunningOperator) -> Iterator[str]:
     """A profile that is ready, for tests that leave it so."""
     installed.apply(profile("lasting"))
     eventually(lambda: installed.is_ready("lasting"), 30, explain=lambda: operator.log)
@@ -45,7 +45,7 @@ def test_a_profile_becomes_a_running_scheduler(installed: Installed, lasting: st
     assert installed.document(lasting)["profiles"] == [{"schedulerName": lasting}]
 
 
-def test_a_second_look_changes_nothing(installed: Installed, lasting: str, operator: OperatorProcess) -> None:
+def test_a_second_look_changes_nothing(installed: Installed, lasting: str, operator: RunningOperator) -> None:
     before = versions(installed, lasting)
     looks = operator.metric("workqueue_adds_total")
     installed.patch("schedulerprofile", lasting, {"metadata": {"annotations": {"looked": "at"}}})

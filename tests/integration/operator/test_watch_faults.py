@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from aiohttp import web
 
-from tests.integration.operator.running import Installed, OperatorProcess, profile
+from tests.integration.operator.running import Installed, RunningOperator, profile
 from tests.support.eventually import eventually
 from tests.support.proxy import Act, Proxy, cut_after, every, garble_after, is_watch, proxied_in_a_thread, refuse, reset
 
@@ -25,7 +25,7 @@ class Scene:
 
     installed: Installed
     proxy: Proxy
-    operator: OperatorProcess
+    operator: RunningOperator
 
     @property
     def lines(self) -> list[str]:

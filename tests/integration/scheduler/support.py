@@ -127,7 +127,7 @@ def scheduler(
 
 
 @dataclass
-class Api:
+class ApiView:
     """The API server as a test sees it, past any proxy."""
 
     client: Client
@@ -207,10 +207,10 @@ class Api:
 
 
 @contextlib.asynccontextmanager
-async def api(cluster: Cluster, *, tidy: bool = True) -> AsyncIterator[Api]:
+async def api(cluster: Cluster, *, tidy: bool = True) -> AsyncIterator[ApiView]:
     """The cluster, as its administrator; without pods when it is left, if it is to be ``tidy``."""
     async with Client(credentials.load(str(cluster.kubeconfig)), "tests") as client:
-        there = Api(client, cluster)
+        there = ApiView(client, cluster)
         try:
             yield there
         finally:

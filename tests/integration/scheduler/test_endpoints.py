@@ -18,7 +18,7 @@ from devcluster import Cluster
 from devcluster.system.ports import free_port
 from tests.integration.scheduler.support import (
     OPEN,
-    Api,
+    ApiView,
     SchedulerProcess,
     api,
     document,
@@ -119,7 +119,7 @@ def kube_scheduler(cluster: Cluster, directory: Path, name: str) -> Iterator[Sch
         process.wait()
 
 
-async def attempts(there: Api, process: SchedulerProcess) -> None:
+async def attempts(there: ApiView, process: SchedulerProcess) -> None:
     """Return when the scheduler has placed its pods and rejected one."""
 
     async def done() -> bool:

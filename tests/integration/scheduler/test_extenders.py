@@ -15,9 +15,9 @@ import yaml
 
 import devcluster
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, scheduler
+from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, scheduler
 from tests.support.deciding_scheduler import deciding_scheduler
-from tests.support.extenders import Answer, Extender, Object, keeps, nodes_of, prefers, serving
+from tests.support.extenders import Answer, ExtenderServer, Object, keeps, nodes_of, prefers, serving
 
 pytestmark = pytest.mark.cluster
 
@@ -31,7 +31,7 @@ def of(cluster: Cluster, *extenders: Object) -> Object:
     return document(clientConnection=connection, leaderElection={"leaderElect": False}, extenders=list(extenders))
 
 
-def binds(there: Api) -> Answer:
+def binds(there: ApiView) -> Answer:
     """Binds through the API server."""
     loop = asyncio.get_running_loop()
 
@@ -50,7 +50,7 @@ def binds(there: Api) -> Answer:
 
 
 @contextlib.asynccontextmanager
-async def machines(there: Api) -> AsyncIterator[None]:
+async def machines(there: ApiView) -> AsyncIterator[None]:
     """Five nodes that take 32 pods each."""
     names = [f"machine{number}" for number in range(1, 6)]
     for name in names:
@@ -107,7 +107,7 @@ def agrees(question: Object) -> Object:
 
 
 @contextlib.contextmanager
-def two_extenders(there: Api) -> Iterator[tuple[Extender, Extender]]:
+def two_extenders(there: ApiView) -> Iterator[tuple[ExtenderServer, ExtenderServer]]:
     """One that knows the nodes, and one that is told of them, binds, and weighs victims."""
     few = [f"kwok-{number}" for number in range(1, 8)]
     knows = {"filter": keeps(*few), "prioritize": by_pod(**{"first-0": "kwok-2", "second-0": "kwok-3"})}
@@ -116,7 +116,7 @@ def two_extenders(there: Api) -> Iterator[tuple[Extender, Extender]]:
         yield one, two
 
 
-async def story(there: Api, urgent: str) -> dict[str, str]:
+async def story(there: ApiView, urgent: str) -> dict[str, str]:
     """Four pods, of which the last takes the place of the third; where they are at the end."""
     plain: Object = {"automountServiceAccountToken": False}
     here = {**plain, "nodeSelector": {"kubernetes.io/hostname": "kwok-5"}}
@@ -135,7 +135,7 @@ async def story(there: Api, urgent: str) -> dict[str, str]:
     return await there.eventually(preempted, 60)
 
 
-def first_questions(extender: Extender) -> dict[tuple[str, str], Any]:
+def first_questions(extender: ExtenderServer) -> dict[tuple[str, str], Any]:
     """What it was asked first about each pod with each verb, without what differs between any two runs."""
     questions: dict[tuple[str, str], Any] = {}
     for verb, question in extender.received:
@@ -209,7 +209,7 @@ async def test_kube_scheduler_asks_extenders_the_same_and_does_the_same(
     assert set(theirs[1]) >= {("bind", "first-0"), ("filter", "high-0"), ("preempt", "high-0")}
 
 
-async def follow(there: Api, process: SchedulerProcess, config: Object, count: int) -> None:
+async def follow(there: ApiView, process: SchedulerProcess, config: Object, count: int) -> None:
     """Have ``process`` follow its next document, the ``count``-th."""
     (file,) = process.log_file.parent.glob("config-0.yaml")
     file.write_text(yaml.safe_dump(config))

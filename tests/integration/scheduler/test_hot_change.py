@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import SCHEDULER, Api, SchedulerProcess, api, document, lease_of, scheduler
+from tests.integration.scheduler.support import SCHEDULER, ApiView, SchedulerProcess, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -40,7 +40,7 @@ def loaded(process: SchedulerProcess) -> dict[str, Any]:
     return answer
 
 
-async def is_parked(there: Api, name: str) -> bool:
+async def is_parked(there: ApiView, name: str) -> bool:
     return (await there.condition(name)).get("reason") == "Unschedulable"
 
 

@@ -16,7 +16,7 @@ import yaml
 
 import devcluster
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, api, document, lease_of, quick, scheduler
+from tests.integration.scheduler.support import ApiView, api, document, lease_of, quick, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -53,7 +53,7 @@ def kube_scheduler(directory: Path, cluster: Cluster, lease: str) -> Iterator[su
             process.kill()
 
 
-async def events_about(there: Api, lease: str) -> list[dict[str, Any]]:
+async def events_about(there: ApiView, lease: str) -> list[dict[str, Any]]:
     """The events about a Lease, without names and times."""
     only = {"fieldSelector": f"involvedObject.kind=Lease,involvedObject.name={lease}"}
     events = json.loads(await there.client.request("GET", "/api/v1/namespaces/default/events", params=only))["items"]

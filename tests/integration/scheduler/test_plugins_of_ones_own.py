@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import SCHEDULER, Api, api, document, lease_of, scheduler
+from tests.integration.scheduler.support import SCHEDULER, ApiView, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -42,18 +42,18 @@ def thrifty() -> dict[str, Any]:
     return {**profile, "schedulerName": SCHEDULER}
 
 
-async def write_prices(there: Api, **prices: str) -> None:
+async def write_prices(there: ApiView, **prices: str) -> None:
     await there.client.request("PATCH", f"{CONFIG_MAPS}/node-prices", body={"data": prices}, content_type=MERGE_PATCH)
 
 
-async def node_of(there: Api, name: str) -> str:
+async def node_of(there: ApiView, name: str) -> str:
     async def bound() -> str:
         return next((pod["spec"]["nodeName"] for pod in await there.bound() if pod["metadata"]["name"] == name), "")
 
     return await there.eventually(bound, 20)
 
 
-async def waits(there: Api, name: str, words: str) -> None:
+async def waits(there: ApiView, name: str, words: str) -> None:
     """Return when the pod says that it waits, in these words."""
 
     async def says_so() -> bool:
@@ -63,7 +63,7 @@ async def waits(there: Api, name: str, words: str) -> None:
 
 
 @asynccontextmanager
-async def priced(there: Api) -> AsyncIterator[tuple[str, str]]:
+async def priced(there: ApiView) -> AsyncIterator[tuple[str, str]]:
     """Two nodes of types with a price, small and huge, and a ConfigMap without prices; all is undone at the end."""
     small, huge, *_ = [node["metadata"]["name"] for node in await there.nodes()]
     metadata = {"metadata": {"name": NAMESPACE}}
@@ -80,7 +80,7 @@ async def priced(there: Api) -> AsyncIterator[tuple[str, str]]:
         await there.client.request("DELETE", f"{CONFIG_MAPS}/node-prices", body={})
 
 
-async def label(there: Api, node: str, kind: str | None) -> None:
+async def label(there: ApiView, node: str, kind: str | None) -> None:
     body = {"metadata": {"labels": {"node.kubernetes.io/instance-type": kind}}}
     await there.client.request("PATCH", f"/api/v1/nodes/{node}", body=body, content_type=MERGE_PATCH)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, lease_of, scheduler
+from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -20,7 +20,9 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 @asynccontextmanager
-async def scheduling(cluster: Cluster, directory: Path, **changes: Any) -> AsyncIterator[tuple[Api, SchedulerProcess]]:
+async def scheduling(
+    cluster: Cluster, directory: Path, **changes: Any
+) -> AsyncIterator[tuple[ApiView, SchedulerProcess]]:
     """A scheduler that leads, and the API server."""
     async with api(cluster) as there:
         with scheduler(directory, cluster.kubeconfig, document(lease_of(directory), **changes)) as process:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, SchedulerProcess, scheduler
+from tests.integration.scheduler.support import ApiView, SchedulerProcess, scheduler
 from tests.support.proxy import Proxy, every, is_binding, proxied, slowed
 
 
 @dataclass
-class Candidate:
+class CandidateScheduler:
     """One scheduler and its way to the API server."""
 
     process: SchedulerProcess
@@ -42,8 +42,8 @@ class Candidate:
 
 @contextlib.asynccontextmanager
 async def candidates(
-    there: Api, directory: Path, count: int, config: Mapping[str, Any], bind_seconds: float = 0.2
-) -> AsyncIterator[list[Candidate]]:
+    there: ApiView, directory: Path, count: int, config: Mapping[str, Any], bind_seconds: float = 0.2
+) -> AsyncIterator[list[CandidateScheduler]]:
     """So many schedulers that know the cluster, one of which leads. Their bindings take a while."""
     async with contextlib.AsyncExitStack() as stack:
         started = [
@@ -58,20 +58,20 @@ async def candidates(
 
 
 @contextlib.asynccontextmanager
-async def candidate(cluster: Cluster, directory: Path, config: Mapping[str, Any]) -> AsyncIterator[Candidate]:
+async def candidate(cluster: Cluster, directory: Path, config: Mapping[str, Any]) -> AsyncIterator[CandidateScheduler]:
     directory.mkdir()  # noqa: ASYNC240  nobody waits for it
     async with proxied(cluster, directory) as proxy:
         with scheduler(directory, directory / "kubeconfig", config) as process:
-            yield Candidate(process, proxy)
+            yield CandidateScheduler(process, proxy)
 
 
-async def leader_of(there: Api, others: list[Candidate], seconds: float = 60) -> Candidate:
+async def leader_of(there: ApiView, others: list[CandidateScheduler], seconds: float = 60) -> CandidateScheduler:
     """The one of these that leads and knows the cluster, as soon as there is one."""
     await there.until(lambda: any(other.process.is_scheduling for other in others), seconds)
     return next(other for other in others if other.process.is_scheduling)
 
 
-def out_of_turn(all_of_them: list[Candidate]) -> list[str]:
+def out_of_turn(all_of_them: list[CandidateScheduler]) -> list[str]:
     """The bindings that came from one that did not lead yet, or when another had begun to lead since."""
     began = [one.leads_since for one in all_of_them if one.leads_since is not None]
     stray_bindings = []
@@ -83,7 +83,7 @@ def out_of_turn(all_of_them: list[Candidate]) -> list[str]:
     return stray_bindings
 
 
-async def check(there: Api, all_of_them: list[Candidate], count: int) -> None:
+async def check(there: ApiView, all_of_them: list[CandidateScheduler], count: int) -> None:
     """Every pod is bound, none twice, nothing overcommitted, and all bindings came from who led then."""
     bound = Counter(pod for one in all_of_them for pod, _, status in one.proxy.bindings if status == 201)
     assert len(await there.bound()) == count

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, lease_of, scheduler
+from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, lease_of, scheduler
 from tests.support.proxy import Act, Proxy, proxied
 
 PODS = 120
@@ -20,7 +20,7 @@ PODS = 120
 class Scene:
     """A scheduler behind a proxy, and the API server past it."""
 
-    there: Api
+    there: ApiView
     proxy: Proxy
     process: SchedulerProcess
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 import devcluster
 from devcluster import Cluster, Spec
-from tests.integration.scheduler.faults.candidates import Candidate, candidates, check, leader_of
+from tests.integration.scheduler.faults.candidates import CandidateScheduler, candidates, check, leader_of
 from tests.integration.scheduler.faults.size import FULL
 from tests.integration.scheduler.support import api, document, lease_of, quick
 from tests.support.proxy import Act, Proxy, at, is_binding, is_lease
@@ -38,7 +38,7 @@ def crowded(cluster: Cluster) -> Iterator[Cluster]:
         yield cluster
 
 
-def in_the_middle(one: Candidate, number: int) -> Act:
+def in_the_middle(one: CandidateScheduler, number: int) -> Act:
     """Send the signal when many pods are bound and many are being bound."""
     return at(PODS // 8, is_binding, lambda: one.process.process.send_signal(number))
 

@@ -10,7 +10,7 @@ import pytest
 
 from devcluster import Cluster
 from tests.integration.scheduler.faults.candidates import candidates, check, leader_of
-from tests.integration.scheduler.support import Api, api, lease_of, quick
+from tests.integration.scheduler.support import ApiView, api, lease_of, quick
 
 pytestmark = pytest.mark.cluster
 
@@ -21,7 +21,7 @@ RESTORED = {"LeaseMadeAgain", "LeaseTakenAgain"}
 EMPTIED = '{"spec": {"holderIdentity": null}}'
 
 
-async def holder(there: Api, lease: str) -> str:
+async def holder(there: ApiView, lease: str) -> str:
     """Who holds the Lease; empty when nobody does, or when there is none."""
     path, of_that_name = "/apis/coordination.k8s.io/v1/namespaces/default/leases", f"metadata.name={lease}"
     leases = json.loads(await there.client.request("GET", path, params={"fieldSelector": of_that_name}))["items"]

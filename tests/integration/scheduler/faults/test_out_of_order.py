@@ -14,7 +14,7 @@ from aiohttp import web
 from devcluster import Cluster
 from tests.integration.scheduler.faults.scene import scene
 from tests.integration.scheduler.faults.size import FULL
-from tests.integration.scheduler.support import Api, pod
+from tests.integration.scheduler.support import ApiView, pod
 from tests.support.proxy import (
     Act,
     Proxy,
@@ -110,7 +110,7 @@ async def test_no_room_is_lost_or_counted_twice_when_a_watch_is_out_of_order(
         await disturbed.check(FULL_HOUSE)
 
 
-async def pass_through(there: Api, node: str) -> None:
+async def pass_through(there: ApiView, node: str) -> None:
     """A pod is bound to the node by hand, takes all of it, and is deleted at once."""
     path = "/api/v1/namespaces/default/pods"
     await there.client.request("POST", path, body=pod(f"on-{node}", cpu="32", nodeName=node))

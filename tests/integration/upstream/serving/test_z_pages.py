@@ -13,7 +13,7 @@ from devcluster import Cluster
 from scheduler_runtime import config
 from tests.integration.scheduler.support import document, scheduler
 from tests.support.eventually import eventually
-from tests.support.pages import Page, get_page
+from tests.support.pages import FetchedPage, get_page
 
 pytestmark = pytest.mark.cluster
 
@@ -24,7 +24,7 @@ EXPECTED_FIELDS = {
 }
 
 
-def request_page(port: int, path: str, accept: str) -> Page:
+def request_page(port: int, path: str, accept: str) -> FetchedPage:
     return get_page(port, path, {"Accept": accept} if accept else {})
 
 

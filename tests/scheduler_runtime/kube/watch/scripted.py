@@ -66,7 +66,7 @@ def streamed(*parts: bytes, hold: bool = False, reset: bool = False) -> Answer:
 
 
 @dataclass
-class Script:
+class WatchScript:
     """What the server answers, in order; when the script is over it holds every watch open."""
 
     answers: list[Answer] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Script:
 
 @dataclass
 class Watched:
-    script: Script
+    script: WatchScript
     client: Client
     reflector: Reflector[Node]
     changes: list[tuple[str, str]]
@@ -103,7 +103,7 @@ class Watched:
 
 
 @contextlib.asynccontextmanager
-async def serving(script: Script) -> AsyncIterator[Client]:
+async def serving(script: WatchScript) -> AsyncIterator[Client]:
     app = web.Application()
     app.router.add_get("/api/v1/nodes", script.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.01)
@@ -118,8 +118,10 @@ async def serving(script: Script) -> AsyncIterator[Client]:
 
 
 @contextlib.asynccontextmanager
-async def watching(*answers: Answer, script: Script | None = None, kind: Kind[Node] = NODES) -> AsyncIterator[Watched]:
-    script = script or Script(list(answers))
+async def watching(
+    *answers: Answer, script: WatchScript | None = None, kind: Kind[Node] = NODES
+) -> AsyncIterator[Watched]:
+    script = script or WatchScript(list(answers))
     async with serving(script) as client:
         changes: list[tuple[str, str]] = []
         copy: dict[str, int] = {}

@@ -11,8 +11,8 @@ from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.kube.watch import reflector
 from tests.scheduler_runtime.kube.watch.scripted import (
     Answer,
-    Script,
     Watched,
+    WatchScript,
     line,
     listed,
     node,
@@ -49,7 +49,7 @@ async def start_catching_up(watched: Watched) -> asyncio.Task[None]:
 
 async def test_who_lacks_nothing_need_not_wait_and_the_watch_goes_on() -> None:
     watch = ManualWatch()
-    script = Script([listed(10, node("a", 1)), watch.answer, listed(20, node("a", 1))])
+    script = WatchScript([listed(10, node("a", 1)), watch.answer, listed(20, node("a", 1))])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
@@ -60,7 +60,9 @@ async def test_who_lacks_nothing_need_not_wait_and_the_watch_goes_on() -> None:
 
 
 async def test_where_there_is_nothing_the_api_server_says_null() -> None:
-    script = Script([listed(10), streamed(hold=True), says({"metadata": {"resourceVersion": "20"}, "items": None})])
+    script = WatchScript(
+        [listed(10), streamed(hold=True), says({"metadata": {"resourceVersion": "20"}, "items": None})]
+    )
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
@@ -78,7 +80,7 @@ async def test_waits_for_changes_from_before_the_call(
     there: list[tuple[str, int]], event: tuple[str, str, int], copy: dict[str, int]
 ) -> None:
     watch = ManualWatch()
-    script = Script([listed(10, node("a", 1)), watch.answer, listed(20, *(node(*item) for item in there))])
+    script = WatchScript([listed(10, node("a", 1)), watch.answer, listed(20, *(node(*item) for item in there))])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         refresh = await start_catching_up(watched)
@@ -90,7 +92,7 @@ async def test_waits_for_changes_from_before_the_call(
 
 async def test_what_came_and_went_before_the_watch_showed_it_is_not_waited_for_in_vain() -> None:
     watch = ManualWatch()
-    script = Script([listed(10), watch.answer, listed(20, node("a", 15))])
+    script = WatchScript([listed(10), watch.answer, listed(20, node("a", 15))])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         refresh = await start_catching_up(watched)
@@ -101,7 +103,7 @@ async def test_what_came_and_went_before_the_watch_showed_it_is_not_waited_for_i
 async def test_a_watch_that_does_not_show_it_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "LATE_SECONDS", 0.1)
     dead, alive = streamed(hold=True), streamed(line("ADDED", node("a", 15)), hold=True)
-    script = Script([listed(10), dead, listed(20, node("a", 15)), alive])
+    script = WatchScript([listed(10), dead, listed(20, node("a", 15)), alive])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
@@ -116,7 +118,7 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
         await asyncio.sleep(0.5)
         return await streamed(line("ADDED", node("a", 15)), hold=True)(request)
 
-    script = Script([listed(10), streamed(hold=True), listed(20, node("a", 15)), slow])
+    script = WatchScript([listed(10), streamed(hold=True), listed(20, node("a", 15)), slow])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
@@ -133,7 +135,7 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
 )
 async def test_a_comparison_that_fails_is_repeated(answers: list[Answer], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Backoff, "next_delay", lambda *_: 0.01)
-    script = Script([listed(10), streamed(hold=True), *answers])
+    script = WatchScript([listed(10), streamed(hold=True), *answers])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
@@ -143,7 +145,7 @@ async def test_a_comparison_that_fails_is_repeated(answers: list[Answer], monkey
 async def test_all_pages_are_compared_and_none_is_requested_twice() -> None:
     everything = [node(f"n{number}", 1) for number in range(150)]
     pages = [listed(20, *everything[:100], more="x"), listed(20, *everything[100:])]
-    script = Script([listed(10, *everything), streamed(hold=True), *pages])
+    script = WatchScript([listed(10, *everything), streamed(hold=True), *pages])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)

@@ -14,7 +14,7 @@ from scheduler_runtime.kube.watch.envelopes import ListPage, read_items
 from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.kube.watch.scripted import (
     Answer,
-    Script,
+    WatchScript,
     levels,
     line,
     listed,
@@ -49,7 +49,7 @@ def text_of(envelope: dict[str, Any]) -> bytes:
 
 
 async def read(*answers: Answer) -> list[ListPage[Any]]:
-    async with serving(Script(list(answers))) as client:
+    async with serving(WatchScript(list(answers))) as client:
         listed = lists.stream_list(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
         return [part async for part in listed]
 
@@ -100,7 +100,7 @@ def test_brackets_are_counted_once_however_long_an_item_is(monkeypatch: pytest.M
 
 async def test_a_list_that_falls_silent_is_read_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "SILENCE_SECONDS", 0.2)
-    script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:1500], hold=True), listed(20, *ITEMS[:4])])
+    script = WatchScript([streamed(text_of(ENVELOPES["metadata-first"])[:1500], hold=True), listed(20, *ITEMS[:4])])
     async with watching(script=script) as watched:
         await watched.until(watched.reflector.synced.is_set)
     assert script.requests[:2] == [{}, {"limit": "2000"}]
@@ -135,7 +135,7 @@ async def test_a_list_that_ends_too_early_is_requested_again(end: int, monkeypat
 async def test_a_list_that_is_cut_is_read_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PART_BYTES", 300)
     pages = [listed(20, *ITEMS[:4], more="next"), listed(20, *ITEMS[4:6])]
-    script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:-1], reset=True), *pages])
+    script = WatchScript([streamed(text_of(ENVELOPES["metadata-first"])[:-1], reset=True), *pages])
     async with watching(script=script) as watched:
         await watched.until(watched.reflector.synced.is_set)
     assert script.requests[:3] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}]
@@ -184,7 +184,7 @@ async def test_others_have_their_turn_between_parts_that_are_there_already(monke
             turns += 1
             await asyncio.sleep(0)
 
-    async with serving(Script([listed(99, *(node(f"n-{number}", number) for number in range(1, 61)))])) as client:
+    async with serving(WatchScript([listed(99, *(node(f"n-{number}", number) for number in range(1, 61)))])) as client:
         turning = asyncio.create_task(turn())
         await Reflector(NODES, client, lambda _: turns_of_changes.add(turns))._list()
         turning.cancel()

@@ -14,7 +14,7 @@ from scheduler_runtime.kube.watch import Change, Reflector, reflector
 from scheduler_runtime.state.objects import Node
 from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.kube.watch.scripted import (
-    Script,
+    WatchScript,
     levels,
     line,
     listed,
@@ -27,7 +27,7 @@ from tests.scheduler_runtime.kube.watch.scripted import (
 
 
 async def test_lists_everything_at_once_then_follows() -> None:
-    script = Script(
+    script = WatchScript(
         [
             listed(10, node("a", 1), node("b", 2), node("c", 3)),
             streamed(line("ADDED", node("d", 11)), line("MODIFIED", node("a", 12)), line("DELETED", node("b", 13))),
@@ -44,7 +44,7 @@ async def test_lists_everything_at_once_then_follows() -> None:
 
 
 async def test_resumes_after_the_last_bookmark() -> None:
-    script = Script([listed(10), streamed(line("BOOKMARK", node("", 42)))])
+    script = WatchScript([listed(10), streamed(line("BOOKMARK", node("", 42)))])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 3)
     assert script.requests[2]["resourceVersion"] == "42"
@@ -54,7 +54,7 @@ async def test_resumes_after_the_last_bookmark() -> None:
 async def test_an_expired_version_is_listed_again_and_what_vanished_is_deleted(at: str) -> None:
     expired = {"code": 410, "reason": "Expired", "message": "too old resource version"}
     expires = refused(410, "Expired") if at == "request" else streamed(line("ERROR", expired))
-    script = Script([listed(10, node("a", 1), node("b", 2)), expires, listed(20, node("b", 15), node("c", 16))])
+    script = WatchScript([listed(10, node("a", 1), node("b", 2)), expires, listed(20, node("b", 15), node("c", 16))])
     async with watching(script=script) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "20")
     assert watched.changes == [("added", "a"), ("added", "b"), ("changed", "b"), ("added", "c"), ("deleted", "a")]
@@ -71,7 +71,7 @@ async def test_an_object_created_again_under_its_name_is_a_deletion_and_an_addit
 @pytest.mark.parametrize("cut", range(1, len(line("ADDED", node("b", 12))), 9))
 async def test_a_line_cut_anywhere_neither_loses_nor_repeats_its_change(cut: int) -> None:
     whole = line("ADDED", node("b", 12))
-    script = Script(
+    script = WatchScript(
         [
             listed(10),
             streamed(line("ADDED", node("a", 11)), whole[:cut]),
@@ -95,7 +95,7 @@ async def test_a_line_in_two_parts_is_one_line() -> None:
 async def test_a_reset_stream_resumes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     first, second = line("ADDED", node("a", 11)), line("ADDED", node("b", 12))
-    script = Script([listed(10), streamed(first, reset=True), streamed(second)])
+    script = WatchScript([listed(10), streamed(first, reset=True), streamed(second)])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(watched.copy) == 2)
     assert script.requests[2]["resourceVersion"] == "11"
@@ -105,7 +105,7 @@ async def test_a_reset_stream_resumes(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("garbage", [b"<html>\n", b'{"type": "ADDED"}\n', b'{"type": "PUSHED", "object": {}}\n'])
 async def test_a_line_that_cannot_be_read_is_requested_again(garbage: bytes) -> None:
     first, second = line("ADDED", node("a", 11)), line("ADDED", node("b", 12))
-    script = Script([listed(10), streamed(first, garbage), streamed(second)])
+    script = WatchScript([listed(10), streamed(first, garbage), streamed(second)])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(watched.copy) == 2)
     assert script.requests[2]["resourceVersion"] == "11"
@@ -119,7 +119,9 @@ async def test_lines_that_stay_unreadable_end_in_a_new_list() -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_refusal_keeps_the_version_and_is_logged_once(status: int, caplog: pytest.LogCaptureFixture) -> None:
-    script = Script([listed(10), refused(status), refused(status), streamed(line("ADDED", node("a", 11)), hold=True)])
+    script = WatchScript(
+        [listed(10), refused(status), refused(status), streamed(line("ADDED", node("a", 11)), hold=True)]
+    )
     async with watching(script=script) as watched:
         await watched.until(lambda: bool(watched.changes))
     assert [query["resourceVersion"] for query in script.requests[1:]] == ["10", "10", "10"]
@@ -129,14 +131,14 @@ async def test_a_refusal_keeps_the_version_and_is_logged_once(status: int, caplo
 
 
 async def test_too_many_requests_never_cause_a_list() -> None:
-    script = Script([listed(10), *[refused(429)] * 6, streamed(line("ADDED", node("a", 11)), hold=True)])
+    script = WatchScript([listed(10), *[refused(429)] * 6, streamed(line("ADDED", node("a", 11)), hold=True)])
     async with watching(script=script) as watched:
         await watched.until(lambda: bool(watched.changes))
     assert sum("watch" not in query for query in script.requests) == 1
 
 
 async def test_retry_after_is_obeyed() -> None:
-    script = Script([listed(10), refused(429, **{"Retry-After": "1"}), streamed(hold=True)])
+    script = WatchScript([listed(10), refused(429, **{"Retry-After": "1"}), streamed(hold=True)])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) == 2)
         began = asyncio.get_running_loop().time()
@@ -152,7 +154,7 @@ async def test_a_list_that_fails_is_repeated() -> None:
 
 async def test_silence_is_a_dead_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "SILENCE_SECONDS", 0.2)
-    script = Script([listed(10), streamed(hold=True), streamed(line("ADDED", node("a", 11)))])
+    script = WatchScript([listed(10), streamed(hold=True), streamed(line("ADDED", node("a", 11)))])
     async with watching(script=script) as watched:
         await watched.until(lambda: bool(watched.changes))
     assert script.requests[2]["resourceVersion"] == "10"
@@ -160,7 +162,7 @@ async def test_silence_is_a_dead_connection(monkeypatch: pytest.MonkeyPatch) -> 
 
 async def test_repeated_and_late_lines_change_nothing() -> None:
     lines = [line("ADDED", node("a", 11)), line("MODIFIED", node("a", 13)), line("MODIFIED", node("a", 12))]
-    script = Script([listed(10), streamed(*lines, *lines, line("ADDED", node("b", 14)))])
+    script = WatchScript([listed(10), streamed(*lines, *lines, line("ADDED", node("b", 14)))])
     async with watching(script=script) as watched:
         await watched.until(lambda: "uid-b" in watched.copy)
     assert watched.changes == [("added", "a"), ("changed", "a"), ("added", "b")]
@@ -168,7 +170,7 @@ async def test_repeated_and_late_lines_change_nothing() -> None:
 
 
 async def test_a_deletion_of_an_earlier_life_is_ignored() -> None:
-    script = Script(
+    script = WatchScript(
         [listed(10, node("a", 5, uid="two")), streamed(line("DELETED", node("a", 11, uid="one")), hold=True)]
     )
     async with watching(script=script) as watched:
@@ -177,7 +179,7 @@ async def test_a_deletion_of_an_earlier_life_is_ignored() -> None:
 
 
 async def test_a_version_that_is_always_expired_is_not_requested_in_a_hurry() -> None:
-    script = Script([answer for _ in range(500) for answer in (listed(10), refused(410, "Expired"))])
+    script = WatchScript([answer for _ in range(500) for answer in (listed(10), refused(410, "Expired"))])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.requests) > 2)
         await asyncio.sleep(0.5)
@@ -188,7 +190,7 @@ async def test_what_the_sink_raises_ends_the_run() -> None:
     def sink(change: Change[Node]) -> None:
         raise ZeroDivisionError
 
-    async with serving(Script([listed(10, node("a", 1))])) as client:
+    async with serving(WatchScript([listed(10, node("a", 1))])) as client:
         with pytest.raises(ZeroDivisionError):
             await Reflector(NODES, client, sink).run()
 

@@ -11,7 +11,16 @@ import pytest
 from scheduler_runtime.kube.watch.envelopes import Unreadable, read_page
 from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod
 from scheduler_runtime.state.objects.kinds import pods
-from tests.scheduler_runtime.kube.watch.scripted import Script, levels, line, listed, node, refused, streamed, watching
+from tests.scheduler_runtime.kube.watch.scripted import (
+    WatchScript,
+    levels,
+    line,
+    listed,
+    node,
+    refused,
+    streamed,
+    watching,
+)
 
 
 def odd(name: str, version: int, uid: str = "") -> dict[str, Any]:
@@ -39,7 +48,9 @@ async def test_the_others_of_its_list_are_read(caplog: pytest.LogCaptureFixture)
 
 async def test_the_lines_after_it_are_read_and_it_is_not_requested_again(caplog: pytest.LogCaptureFixture) -> None:
     lines = [line("ADDED", odd("b", 11)), line("MODIFIED", odd("b", 12)), line("ADDED", node("c", 13))]
-    script = Script([listed(10, node("a", 1)), streamed(*lines), streamed(line("MODIFIED", odd("b", 14)), hold=True)])
+    script = WatchScript(
+        [listed(10, node("a", 1)), streamed(*lines), streamed(line("MODIFIED", odd("b", 14)), hold=True)]
+    )
     async with watching(script=script) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "14")
     assert watched.changes == [("added", "a"), ("added", "c")]
@@ -60,7 +71,7 @@ async def test_its_last_readable_state_holds_until_it_goes(source: str) -> None:
     unreadable = [streamed(line("MODIFIED", odd("a", 11)))]
     if source == "list":
         unreadable = [refused(410), listed(11, odd("a", 11))]
-    script = Script([listed(10, node("a", 1)), *unreadable])
+    script = WatchScript([listed(10, node("a", 1)), *unreadable])
     go = asyncio.Event()
 
     async def deletes(request: Any) -> Any:

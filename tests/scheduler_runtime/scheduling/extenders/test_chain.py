@@ -17,7 +17,7 @@ from scheduler_runtime.api import Action
 from scheduler_runtime.framework import ExtenderAnswers, ScoreQuestion
 from scheduler_runtime.scheduling.extenders.chain import ExtenderChain
 from scheduler_runtime.scheduling.pending import QueuePlace
-from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
+from tests.support.extenders import Answer, ExtenderServer, Object, Raw, keeps, prefers, serving
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import refuses, says
 
@@ -46,7 +46,7 @@ async def scheduling(*extenders: Mapping[str, Any]) -> AsyncIterator[Scene]:
         yield scene
 
 
-def asks(extender: Extender, **fields: Any) -> Object:
+def asks(extender: ExtenderServer, **fields: Any) -> Object:
     return extender.configuration(nodeCacheCapable=True, **fields)
 
 
@@ -235,7 +235,7 @@ async def test_keys_of_answers_are_read_in_any_case() -> None:
 class Thinking:
     """An extender that is in the middle of an answer to ``verb``."""
 
-    def __init__(self, extender: Extender, verb: str, answer: Answer) -> None:
+    def __init__(self, extender: ExtenderServer, verb: str, answer: Answer) -> None:
         self._loop = asyncio.get_running_loop()
         self.asked = asyncio.Event()
         self._go_on = asyncio.Event()

@@ -12,7 +12,7 @@ from aiohttp import web
 from scheduler_runtime import testing
 from scheduler_runtime.scheduling.pending import QueuePlace
 from scheduler_runtime.state.nominations import Nominations
-from tests.support.extenders import Answer, Extender, Object, Raw, keeps, serving
+from tests.support.extenders import Answer, ExtenderServer, Object, Raw, keeps, serving
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import refuses, says
 
@@ -36,7 +36,7 @@ async def full(*extenders: Mapping[str, Any]) -> AsyncIterator[Scene]:
         yield scene
 
 
-def asks(extender: Extender, **fields: Any) -> Object:
+def asks(extender: ExtenderServer, **fields: Any) -> Object:
     return extender.configuration(nodeCacheCapable=True, **fields)
 
 

@@ -20,12 +20,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from scheduler_runtime.config import Extender as ExtenderConfig
+from scheduler_runtime.config import Extender
 from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.extenders import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
 from scheduler_runtime.serving.https.self_signed import self_signed
-from tests.support.extenders import Answer, Extender, serving
+from tests.support.extenders import Answer, ExtenderServer, serving
 
 
 def pair(directory: Path, name: str) -> tuple[str, str]:
@@ -55,7 +55,7 @@ def base64_of(file: str) -> str:
 
 
 @contextmanager
-def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[Extender, str]]:
+def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[ExtenderServer, str]]:
     """An extender over HTTPS, and its certificate; it talks to those only who show the one it ``asks_for``."""
     certificate, key = pair(directory, "extender")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -70,14 +70,14 @@ def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[Extender, str
 @contextmanager
 def calling(url_prefix: str, **fields: Any) -> Iterator[ExtenderClient]:
     """The connections to an extender that is said to be there."""
-    calls = ExtenderClient(Address.of(ExtenderConfig.model_validate({"urlPrefix": url_prefix, **fields})))
+    calls = ExtenderClient(Address.of(Extender.model_validate({"urlPrefix": url_prefix, **fields})))
     try:
         yield calls
     finally:
         calls.close()
 
 
-async def ask(extender: Extender, **fields: Any) -> bytes:
+async def ask(extender: ExtenderServer, **fields: Any) -> bytes:
     with calling(**{"url_prefix": f"{extender.url}/", **fields}) as calls:
         return await calls.post("filter", b"{}")
 
@@ -126,7 +126,7 @@ async def test_the_scheduler_shows_a_certificate_of_its_own(tmp_path: Path) -> N
 def test_certificates_that_cannot_be_used_are_found_before_anybody_is_asked() -> None:
     for tls in ({"caFile": "/nowhere"}, {"certFile": "/nowhere", "keyFile": "/nowhere"}):
         with pytest.raises(OSError, match="No such file"):
-            Address.of(ExtenderConfig.model_validate({"urlPrefix": "https://there", "tlsConfig": tls}))
+            Address.of(Extender.model_validate({"urlPrefix": "https://there", "tlsConfig": tls}))
 
 
 async def test_a_refusal_is_told_as_kube_scheduler_tells_it() -> None:
@@ -214,7 +214,7 @@ async def test_a_binding_is_sent_once() -> None:
 
 
 @asynccontextmanager
-async def busy(extender: Extender, calls: ExtenderClient) -> AsyncIterator[None]:
+async def busy(extender: ExtenderServer, calls: ExtenderClient) -> AsyncIterator[None]:
     """All connections that there may be are waiting for an answer, which comes at the end of the ``with``."""
     extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
     calls_under_way = [asyncio.create_task(calls.post("filter", b"{}")) for _ in range(CONNECTIONS)]
