@@ -14,7 +14,7 @@ from scheduler_runtime.catalog import NEWEST_MINOR, SUPPORTED_MINORS, Target, Ve
 
 TARGETS = tuple(map(Target.parse, SUPPORTED_MINORS))
 """The kube-schedulers whose behaviour is known, the oldest first."""
-POINTS = tuple(catalog.defaults(Version.parse(NEWEST_MINOR)).points_in_order())
+POINTS = (*catalog.defaults(Version.parse(NEWEST_MINOR)).points, "multiPoint")
 """The extension points in the order in which a profile shows them."""
 
 _UPSTREAM_REGISTRIES = (

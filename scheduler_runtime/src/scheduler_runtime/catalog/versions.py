@@ -7,7 +7,7 @@ the data still differs from the real kube-scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -56,11 +56,6 @@ class DefaultSet:
                 index = names.index(gated.before) if gated.before else len(names)
                 plugins.insert(index, (gated.name, gated.weight))
         return tuple(plugins)
-
-    def points_in_order(self) -> Iterator[str]:
-        """Yield the points of a document, multiPoint included."""
-        yield from self.points
-        yield "multiPoint"
 
 
 V1_35 = DefaultSet(

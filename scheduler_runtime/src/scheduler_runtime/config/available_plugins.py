@@ -8,6 +8,7 @@ comes from a PluginConfig or an installed package.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from scheduler_runtime import catalog
@@ -21,17 +22,19 @@ DECLARE_IT = "it is in an image of yours, give a PluginConfig that declares it"
 """The remedy for a plugin that only its author knows, for those who have PluginConfigs."""
 
 
-def points_of(name: str, defaults: DefaultSet, others: Mapping[str, Declaration]) -> Sequence[str] | None:
-    """Return the extension points of the plugin called ``name``; None when there is no such plugin.
+def points_by_plugin(defaults: DefaultSet, others: Mapping[str, Declaration]) -> dict[str, Sequence[str]]:
+    """Return the extension points of every plugin there is.
 
-    The plugins of the version come first, then the ``others``, then those that only this build has.
+    Of plugins with one name those of the version come first, then the ``others``, then those that only this build has.
     """
-    if name in defaults.extends:
-        return defaults.extends[name]
-    declaration = others.get(name)
-    if declaration is None and not catalog.is_upstream_plugin(name):
-        declaration = catalog.find(name)
-    return tuple(declaration.points) if declaration else None
+    declared = {**_ONLY_IN_THIS_BUILD, **others}
+    points = {name: tuple(declaration.points) for name, declaration in declared.items()}
+    return {**points, **defaults.extends}
+
+
+_ONLY_IN_THIS_BUILD: Mapping[str, Declaration] = MappingProxyType(
+    {name: declaration for name, declaration in catalog.in_tree().items() if not catalog.is_upstream_plugin(name)}
+)
 
 
 def missing_plugins(engine: Engine, plugins: Iterable[str], declared: Container[str] = ()) -> tuple[str, ...]:

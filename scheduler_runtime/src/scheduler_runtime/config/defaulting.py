@@ -18,8 +18,7 @@ from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.catalog.durations import Duration
 from scheduler_runtime.config.arguments import FIT
 from scheduler_runtime.config.document_check import ignored_resources
-from scheduler_runtime.config.expansion import Expansion
-from scheduler_runtime.config.merging import EnabledPlugin
+from scheduler_runtime.config.expansion import EnabledPlugin, Expansion
 from scheduler_runtime.config.models import API_VERSION, Document, Profile, as_float32
 
 

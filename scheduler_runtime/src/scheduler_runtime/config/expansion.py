@@ -1,8 +1,11 @@
 """A profile expanded for a version: the plugins that run at each point, or everything that the version would refuse.
 
-    profile ──► names exist ──► defaults merged (``merging``) ──► counts per point ──► arguments (``arguments``)
+    profile ──► names exist ──► merged with the defaults ──► counts per point ──► arguments (``arguments``)
 
-The checks and their order are those of upstream's profile.NewMap and frameworkruntime.NewFramework.
+    defaults ─► with the profile's multiPoint ─► at each point: its overrides, the rest of multiPoint, its own
+
+The checks and their order are those of upstream's profile.NewMap and frameworkruntime.NewFramework. Merging follows
+mergePluginSet in apis/config/v1/default_plugins.go, then expandMultiPointPlugins in framework/runtime/framework.go.
 """
 
 from __future__ import annotations
@@ -15,17 +18,24 @@ from types import MappingProxyType
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, PluginArgs, Target
 from scheduler_runtime.config.arguments import Arguments
-from scheduler_runtime.config.available_plugins import points_of, since, unknown_plugin_message
-from scheduler_runtime.config.merging import (
-    WEIGHED,
-    EnabledPlugin,
-    at_point,
-    merged_multi_point,
-    spread_multi_point,
-    weights,
-)
+from scheduler_runtime.config.available_plugins import points_by_plugin, since, unknown_plugin_message
 from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, PluginSet, Profile
 from scheduler_runtime.config.problems import Problem, Problems
+
+_MAX_TOTAL = 2**63 - 1
+_MAX_SCORE = 100
+WEIGHED = ("score", "placementScore")
+"""The points at which a weight counts."""
+PointsByPlugin = Mapping[str, Sequence[str]]
+"""The extension points of every plugin there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledPlugin:
+    """A plugin at one point. The weight counts at score and is 0 elsewhere."""
+
+    name: str
+    weight: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,10 @@ class Expansion:
         self.profile = profile
         self.target = target
         self.others = others
+        self.own = profile.plugins.by_point()
+        """What the profile itself has at each point."""
         self.defaults = catalog.defaults(target.version)
+        self.points_by_plugin = points_by_plugin(self.defaults, others)
         default_plugins = self.defaults.default_plugins(target)
         self.multi_point = merged_multi_point(profile.plugins.multi_point, default_plugins)
         self.problems: list[Problem] = []
@@ -79,7 +92,7 @@ class Expansion:
     @property
     def needed(self) -> frozenset[str]:
         """Every plugin that is enabled anywhere. Upstream builds these even if no point is left to them."""
-        own = {plugin.name for point in self.defaults.points for plugin in self.at(point).enabled}
+        own = {plugin.name for point in self.defaults.points for plugin in self.own[point].enabled}
         return frozenset(own | {plugin.name for plugin in self.multi_point})
 
     def result(self) -> EffectiveProfile | Problems:
@@ -103,21 +116,13 @@ class Expansion:
         """Add a problem."""
         self.problems.append(Problem(path, message))
 
-    def at(self, point: str) -> PluginSet:
-        """Return what the profile itself has at ``point``."""
-        return self.profile.plugins.at(point)
-
-    def extends(self, name: str) -> Sequence[str] | None:
-        """Return the points of the plugin called ``name``; None when there is no such plugin."""
-        return points_of(name, self.defaults, self.others)
-
     def check_names(self) -> None:
         """Refuse points and plugins that do not exist, plugins at points that they do not have, and repetitions."""
         for point in self.profile.plugins.named_points:
             if point not in self.defaults.points:
                 self.refuse(f"plugins.{point}", f"{self.target} has no such extension point{since(point)}")
                 continue
-            names = [plugin.name for plugin in self.at(point).enabled]
+            names = [plugin.name for plugin in self.own[point].enabled]
             for index, name in enumerate(names):
                 self.check_name(name, f"plugins.{point}.enabled[{index}]", point)
             for index, name in enumerate(names):
@@ -130,11 +135,11 @@ class Expansion:
 
     def check_name(self, name: str, path: str, point: str | None) -> None:
         """Refuse the plugin called ``name`` at ``path`` if it does not exist, or has no ``point``."""
-        extends = self.extends(name)
-        if extends is None:
+        points = self.points_by_plugin.get(name)
+        if points is None:
             self.refuse(f"{path}.name", unknown_plugin_message(name, self.target))
-        elif point is not None and point not in extends:
-            possible = ", ".join(extends) or "none that can be enabled"
+        elif point is not None and point not in points:
+            possible = ", ".join(points) or "none that can be enabled"
             self.refuse(path, f"{name} has nothing to do at {point}; it works at {possible}")
 
     def check_multi_point(self) -> None:
@@ -146,7 +151,7 @@ class Expansion:
         if len(set(names)) == len(names):
             return
         for point in self.defaults.points:
-            spread = spread_multi_point(point, self.at(point), self.multi_point, self.extends)
+            spread = spread_multi_point(point, self.own[point], self.multi_point, self.points_by_plugin)
             for name in {name for name in spread if spread.count(name) > 1}:
                 first = names.index(name)
                 path = f"plugins.multiPoint.enabled[{names.index(name, first + 1)}]"
@@ -155,15 +160,15 @@ class Expansion:
 
     def expand(self, point: str) -> tuple[EnabledPlugin, ...]:
         """Return the plugins at ``point``, in order and with their weights where these count."""
-        names = at_point(point, self.at(point), self.multi_point, self.extends)
+        names = at_point(point, self.own[point], self.multi_point, self.points_by_plugin)
         if point not in WEIGHED:
             return tuple(EnabledPlugin(name) for name in names)
-        by_name = weights(point, self.at(point), self.multi_point, self.extends)
+        by_name = weights(point, self.own[point], self.multi_point, self.points_by_plugin)
         if isinstance(by_name, str):
             path, weight = next(
                 (f"plugins.{place}.enabled[{index}]", plugin.weight or 0)
                 for place in (point, "multiPoint")
-                for index, plugin in enumerate(self.at(place).enabled)
+                for index, plugin in enumerate(self.own[place].enabled)
                 if plugin.name == by_name
             )
             message = f"{weight} makes kube-scheduler refuse the weights after it; write 1 or more for {by_name}"
@@ -198,7 +203,7 @@ class Expansion:
                 point = next(
                     point
                     for point in self.defaults.without_default_args
-                    if any(plugin.name == name for plugin in self.at(point).enabled)
+                    if any(plugin.name == name for plugin in self.own[point].enabled)
                 )
                 message = f"{self.target} builds {name} without arguments when only {point} enables it, and refuses it"
                 self.refuse(f"plugins.{point}", f"{message}; give it an entry in pluginConfig")
@@ -210,5 +215,70 @@ class Expansion:
         named = {plugin.name for plugin in self.multi_point}
         for point in self.defaults.points:
             if point not in self.defaults.without_default_args:
-                named.update(plugin.name for plugin in self.at(point).enabled)
+                named.update(plugin.name for plugin in self.own[point].enabled)
         return sorted(name for name in needed if name in catalog.IN_TREE_ARGS and name not in configured | named)
+
+
+def merged_multi_point(custom: PluginSet, defaults: Iterable[tuple[str, int]]) -> tuple[EnabledPlugin, ...]:
+    """Return the defaults with the profile's multiPoint laid over them: replaced in place, then the new ones.
+
+    Of two entries with the same name the later one replaces the default and the earlier one is added.
+    """
+    disabled = {plugin.name for plugin in custom.disabled}
+    last = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
+    own = [EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled]
+    remaining = [] if "*" in disabled else [(name, weight) for name, weight in defaults if name not in disabled]
+    replaced = {last[name] for name, _ in remaining if name in last}
+    merged = [own[last[name]] if name in last else EnabledPlugin(name, weight) for name, weight in remaining]
+    return (*merged, *(plugin for index, plugin in enumerate(own) if index not in replaced))
+
+
+def spread_multi_point(
+    point: str, custom: PluginSet, multi_point: Iterable[EnabledPlugin], points: PointsByPlugin
+) -> list[str]:
+    """Return the multiPoint plugins that come to ``point``, in order.
+
+    A name that comes twice is a mistake of the profile's author, and stays in the list twice.
+    """
+    disabled = {plugin.name for plugin in custom.disabled}
+    if "*" in disabled:
+        return []
+    elsewhere = disabled | {plugin.name for plugin in custom.enabled}
+    names = [plugin.name for plugin in multi_point if plugin.name not in elsewhere]
+    return [name for name in names if point in points.get(name, ())]
+
+
+def at_point(point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], points: PointsByPlugin) -> list[str]:
+    """Return the plugins at ``point``: overrides of multiPoint, the rest of multiPoint, then the point's others."""
+    disabled = {plugin.name for plugin in custom.disabled}
+    own = list(dict.fromkeys(plugin.name for plugin in custom.enabled))
+    if "*" in disabled:
+        return own
+    everywhere = {plugin.name for plugin in multi_point}
+    rest = spread_multi_point(point, custom, multi_point, points)
+    overrides = [name for name in own if name in everywhere and name not in disabled]
+    return list(dict.fromkeys((*overrides, *rest, *own)))
+
+
+def weights(
+    point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], points: PointsByPlugin
+) -> Mapping[str, int] | str:
+    """Return the weight of every plugin that has ``point``, or the plugin that makes upstream refuse those after it.
+
+    Upstream's check in getScoreWeights is against an overflow of the total, and overflows itself: after a total below
+    zero it refuses any further plugin.
+    """
+    by_name: dict[str, int] = {}
+    total, below_zero = 0, ""
+    own = (EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled)
+    for plugin in (*own, *multi_point):
+        if plugin.name in by_name or point not in points.get(plugin.name, ()):
+            continue
+        weight = plugin.weight or 1
+        room = (_MAX_TOTAL - total + 2**63) % 2**64 - 2**63  # as an int64, which wraps around
+        if weight * _MAX_SCORE > room:
+            return below_zero
+        by_name[plugin.name] = weight
+        total += weight * _MAX_SCORE
+        below_zero = below_zero or (plugin.name if total < 0 else "")
+    return by_name

@@ -180,6 +180,10 @@ class Plugins(_Section):
         plugin_set: PluginSet = getattr(self, _attribute_names()[point])
         return plugin_set
 
+    def by_point(self) -> dict[str, PluginSet]:
+        """Return what the document has at each point, multiPoint included."""
+        return {point: getattr(self, name) for point, name in _attribute_names().items()}
+
     @property
     def named_points(self) -> tuple[str, ...]:
         """The points that the document names, multiPoint aside."""

@@ -141,12 +141,14 @@ def lint(
     profiles of the document, in its order, where that is done already.
     """
     subject = DocumentInput(document, target, others, engine, expanded)
-    findings = [finding for check in OF_DOCUMENT for finding in check.findings(subject)]
+    findings = [check.finding(match) for check in OF_DOCUMENT for match in check.find_matches(subject)]
     for index, profile in enumerate(subject.profiles):
         path, effective = f"profiles[{index}]", profile.effective
-        findings.extend(finding for check in OF_PROFILE for finding in check.findings(profile, path))
+        findings += [check.finding(match, path) for check in OF_PROFILE for match in check.find_matches(profile)]
         if effective is not None:
-            findings.extend(finding for check in OF_EFFECTIVE for finding in check.findings(effective, path))
+            findings += [
+                check.finding(match, path) for check in OF_EFFECTIVE for match in check.find_matches(effective)
+            ]
     if len(findings) < 2:
         return tuple(findings)
     raw = document.model_dump(by_alias=True, mode="python")

@@ -30,9 +30,9 @@ def other_version_with(plugin: str, version: Version) -> str:
 
 def _unchecked_names(profile: ProfileInput) -> Iterator[tuple[str, str]]:
     """Yield every name that kube-scheduler does not look up, with its path: those disabled and those configured."""
-    for point in (*profile.defaults.points, "multiPoint"):
-        for index, name in enumerate(names(profile.fields.plugins.at(point).disabled)):
-            yield f"plugins.{point}.disabled[{index}]", name
+    for point in profile.places:
+        for index, plugin in enumerate(profile.own[point].disabled):
+            yield f"plugins.{point}.disabled[{index}]", plugin.name
     for index, entry in enumerate(profile.fields.plugin_config):
         yield f"pluginConfig[{index}].name", entry.name
 
@@ -68,9 +68,9 @@ def disabled_nothing(profile: ProfileInput) -> Iterator[Match]:
     Write the name of a plugin that runs there, at the point where it runs.
     """
     defaults = tuple(profile.default_plugins)
-    everywhere = {*defaults, *names(profile.fields.plugins.multi_point.enabled)}
-    for point in (*profile.defaults.points, "multiPoint"):
-        for index, name in enumerate(names(profile.fields.plugins.at(point).disabled)):
+    everywhere = {*defaults, *names(profile.own["multiPoint"].enabled)}
+    for point in profile.places:
+        for index, name in enumerate(names(profile.own[point].disabled)):
             if name in REMOVED_PLUGINS or other_version_with(name, profile.document.target.version):
                 continue  # these have findings of their own
             points = profile.points_of(name)
@@ -136,8 +136,8 @@ def not_in_kube_scheduler(profile: ProfileInput) -> Iterator[Match]:
 def _first_entries(profile: ProfileInput) -> dict[str, str]:
     """Return the plugins that the profile itself enables or configures, each with the path of its first entry."""
     paths: dict[str, str] = {}
-    for point in profile.defaults.points_in_order():
-        for index, plugin in enumerate(profile.fields.plugins.at(point).enabled):
+    for point in profile.places:
+        for index, plugin in enumerate(profile.own[point].enabled):
             paths.setdefault(plugin.name, f"plugins.{point}.enabled[{index}]")
     for index, entry in enumerate(profile.fields.plugin_config):
         paths.setdefault(entry.name, f"pluginConfig[{index}]")
@@ -151,7 +151,7 @@ def gate_off(profile: ProfileInput) -> Iterator[Match]:
     Turn the feature gate on, or do not name the plugin.
     """
     target = profile.document.target
-    for point in profile.defaults.points_in_order():
+    for point in profile.places:
         for path, plugin in profile.entries(point):
             if not profile.is_gated_off(plugin.name):
                 continue

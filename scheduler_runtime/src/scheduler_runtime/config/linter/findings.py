@@ -7,7 +7,7 @@ paragraph is the code's sentence, the second its help. ``docs/findings.md`` repe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -89,13 +89,11 @@ class Check(Generic[Input]):
     code: Code
     find_matches: Callable[[Input], Iterable[Match]]
 
-    def findings(self, subject: Input, prefix: str = "") -> Iterator[Finding]:
-        """Yield a finding for each match in ``subject``, whose paths begin at ``prefix`` of the document."""
+    def finding(self, match: Match, prefix: str = "") -> Finding:
+        """Return the finding of a ``match``, whose path begins at ``prefix`` of the document."""
         first_sentence = self.code.help.partition(". ")[0].removesuffix(".")
-        for match in self.find_matches(subject):
-            suggestion = match.suggestion or first_sentence[:1].lower() + first_sentence[1:]
-            path = joined(prefix, match.path)
-            yield Finding(self.code.name, self.code.severity, path, match.message, suggestion)
+        suggestion = match.suggestion or first_sentence[:1].lower() + first_sentence[1:]
+        return Finding(self.code.name, self.code.severity, joined(prefix, match.path), match.message, suggestion)
 
 
 def check(

@@ -14,10 +14,15 @@ from typing import Any
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, DefaultSet, PluginArgs, Target
-from scheduler_runtime.config.available_plugins import Engine, missing_plugins, points_of
-from scheduler_runtime.config.expansion import EffectiveProfile, expand_profile
-from scheduler_runtime.config.merging import EnabledPlugin, at_point, merged_multi_point
-from scheduler_runtime.config.models import Document, PluginEntry, Profile
+from scheduler_runtime.config.available_plugins import Engine, missing_plugins, points_by_plugin
+from scheduler_runtime.config.expansion import (
+    EffectiveProfile,
+    EnabledPlugin,
+    at_point,
+    expand_profile,
+    merged_multi_point,
+)
+from scheduler_runtime.config.models import Document, PluginEntry, PluginSet, Profile
 from scheduler_runtime.config.problems import Problems
 
 ALL = "*"
@@ -28,7 +33,7 @@ def names(plugins: Iterable[PluginEntry]) -> tuple[str, ...]:
     return tuple(plugin.name for plugin in plugins)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DocumentInput:
     """A document, and the scheduler that is to run by it."""
 
@@ -40,12 +45,12 @@ class DocumentInput:
     expanded: Sequence[EffectiveProfile] = ()
     """The expanded profiles, where that is done already; empty otherwise."""
 
-    @property
-    def profiles(self) -> Iterator[ProfileInput]:
+    @cached_property
+    def profiles(self) -> tuple[ProfileInput, ...]:
         """Its profiles."""
         profiles = self.fields.profiles
         expanded = self.expanded or (None,) * len(profiles)
-        return (ProfileInput(profile, self, effective) for profile, effective in zip(profiles, expanded, strict=True))
+        return tuple(ProfileInput(profile, self, own) for profile, own in zip(profiles, expanded, strict=True))
 
     def is_missing(self, plugin: str) -> bool:
         """Return True if the engine does not have ``plugin``."""
@@ -72,8 +77,22 @@ class ProfileInput:
         return dict(self.defaults.default_plugins(self.document.target))
 
     @cached_property
+    def own(self) -> Mapping[str, PluginSet]:
+        """What the profile itself has at each point, multiPoint included."""
+        return self.fields.plugins.by_point()
+
+    @cached_property
+    def places(self) -> tuple[str, ...]:
+        """The points that a document of the target's version may name, multiPoint last."""
+        return (*self.defaults.points, "multiPoint")
+
+    @cached_property
+    def _points_by_plugin(self) -> Mapping[str, Sequence[str]]:
+        return points_by_plugin(self.defaults, self.document.others)
+
+    @cached_property
     def _multi_point(self) -> Sequence[EnabledPlugin]:
-        return merged_multi_point(self.fields.plugins.multi_point, self.default_plugins.items())
+        return merged_multi_point(self.own["multiPoint"], self.default_plugins.items())
 
     @cached_property
     def effective(self) -> EffectiveInput | None:
@@ -94,15 +113,15 @@ class ProfileInput:
 
     def points_of(self, plugin: str) -> tuple[str, ...]:
         """Return the extension points that ``plugin`` has; none when the plugin is unknown."""
-        return tuple(points_of(plugin, self.defaults, self.document.others) or ())
+        return tuple(self._points_by_plugin.get(plugin, ()))
 
     def plugins_at(self, point: str) -> tuple[str, ...]:
         """Return the plugins that come to run at ``point``, also in a profile that kube-scheduler refuses."""
-        return tuple(at_point(point, self.fields.plugins.at(point), self._multi_point, self.points_of))
+        return tuple(at_point(point, self.own[point], self._multi_point, self._points_by_plugin))
 
     def entries(self, point: str) -> Iterator[tuple[str, PluginEntry]]:
         """Yield the entries under ``enabled`` at ``point`` whose plugins the engine has, each with its path."""
-        for index, plugin in enumerate(self.fields.plugins.at(point).enabled):
+        for index, plugin in enumerate(self.own[point].enabled):
             if not self.document.is_missing(plugin.name):
                 yield f"plugins.{point}.enabled[{index}]", plugin
 
@@ -127,7 +146,7 @@ class ProfileInput:
         """Return the path of the entry that disables ``plugin`` at ``point``; that of the point if there is none."""
         for place in (point, "multiPoint"):
             for name in (plugin, ALL):
-                for index, entry in enumerate(self.fields.plugins.at(place).disabled):
+                for index, entry in enumerate(self.own[place].disabled):
                     if entry.name == name:
                         return f"plugins.{place}.disabled[{index}]"
         return f"plugins.{point}"
@@ -159,7 +178,7 @@ class EffectiveInput:
 
     def runs(self, plugin: str, point: str) -> bool:
         """Return True if ``plugin`` runs at ``point``."""
-        return plugin in self.at(point)
+        return plugin in self._by_point.get(point, ())
 
     def enables(self, plugin: str, point: str) -> bool:
         """Return True if the document enables ``plugin`` at ``point``, also where the engine does not have it."""

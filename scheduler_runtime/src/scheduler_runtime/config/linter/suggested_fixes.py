@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic.alias_generators import to_snake
 
+from scheduler_runtime.config.expansion import WEIGHED
 from scheduler_runtime.config.linter.inputs import ProfileInput, names
 from scheduler_runtime.config.linter.point_pairs import broken_pairs, with_dependent, with_required
-from scheduler_runtime.config.merging import WEIGHED
 from scheduler_runtime.config.models import PluginEntry
 
 MULTI_POINT = "multiPoint"
@@ -119,7 +119,7 @@ def _ways_to_enable(profile: ProfileInput, plugin: str, points: Collection[str])
 def _lines_that_disable(profile: ProfileInput, plugin: str, points: Iterable[str]) -> Iterator[FixLine]:
     """Yield the lines at ``points`` that disable ``plugin`` by its name."""
     for point in points:
-        if plugin in names(profile.fields.plugins.at(point).disabled):
+        if plugin in names(profile.own[point].disabled):
             yield FixLine(point, "disabled", plugin)
 
 
@@ -141,7 +141,7 @@ def without(profile: ProfileInput, plugins: Iterable[str], points: Collection[st
     An entry of the profile is removed; a plugin that still runs after that, as a default or by multiPoint, is disabled.
     """
     running = [(point, plugin) for plugin in plugins for point in points if plugin in profile.plugins_at(point)]
-    enabled = {point: names(profile.fields.plugins.at(point).enabled) for point in points}
+    enabled = {point: names(profile.own[point].enabled) for point in points}
     fix = Fix(tuple(FixLine(point, "enabled", plugin) for point, plugin in running if plugin in enabled[point]))
     after = fix.applied(profile)
     rest = [(point, plugin) for point, plugin in running if plugin in after.plugins_at(point)]

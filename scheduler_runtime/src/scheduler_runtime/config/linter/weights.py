@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
+from scheduler_runtime.config.expansion import WEIGHED
 from scheduler_runtime.config.linter.findings import Match, Severity, check, check_of
 from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput, names
 from scheduler_runtime.config.linter.suggested_fixes import disabling, either
-from scheduler_runtime.config.merging import WEIGHED
 
 
 @check("WeightReset", Severity.WARNING)
@@ -59,7 +59,7 @@ def _decides(place: str, profile: ProfileInput, plugin: str, point: str) -> bool
 
     An entry at the point itself is stronger than one at multiPoint.
     """
-    has_own_entry = plugin in names(profile.fields.plugins.at(point).enabled)
+    has_own_entry = plugin in names(profile.own[point].enabled)
     return place == (point if has_own_entry else "multiPoint")
 
 
@@ -83,8 +83,8 @@ def weight_ignored(profile: ProfileInput) -> Iterator[Match]:
 
     Move the weight to the plugin's entry at score, or leave it out.
     """
-    for point in profile.defaults.points_in_order():
-        for index, disabled in enumerate(profile.fields.plugins.at(point).disabled):
+    for point in profile.places:
+        for index, disabled in enumerate(profile.own[point].disabled):
             if disabled.weight:
                 yield Match(
                     f"plugins.{point}.disabled[{index}].weight",
