@@ -24,9 +24,9 @@ from bench.cluster.client import Connection, Server
 from bench.side_by_side.placement_check import amount
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import ApiError, Client
+from scheduler_runtime.kube.events import micro_time
 from scheduler_runtime.scheduling.io_batching import CROWD, IoBatching
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import micro_time
 
 BINDERS = 64
 WITHOUT_NODE = "/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3D"

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_operator.desired.release import Release
+from scheduler_operator.desired.workload import Release
 from scheduler_operator.render import Problems, Rendered, render
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version

@@ -11,7 +11,7 @@ from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.handlers import KopfMemo
 from scheduler_operator.kopf_seam.http_session import KopfSession
-from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
+from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
 from scheduler_runtime.config import LoadReport
@@ -24,7 +24,7 @@ LABELLED = {"labels": {"berth.dev/profile": "calm"}}
 @pytest.fixture
 def exchanges(tmp_path: Path) -> KopfSession:
     credentials = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    return KopfSession(credentials, "tests", InterruptionLog(), on_list=lambda: None)
+    return KopfSession(credentials, "tests", InterruptedStreams(), on_list=lambda: None)
 
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.reconcile.events import NOTE_BYTES, stall_change
+from scheduler_operator.reconcile.events import stall_change
 from scheduler_operator.resources.user_object import Status
+from scheduler_runtime.kube.events import NOTE_BYTES
 
 
 def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, ready: str = "True") -> Status:

@@ -24,7 +24,7 @@ from scheduler_operator.cluster.credentials import Credentials, CredentialsError
 from scheduler_operator.cluster.objects import Cluster
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession
-from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
+from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.reconciler import Key, ReconcileContext
 from scheduler_operator.reconcile.work_queue import WorkQueue
@@ -101,7 +101,7 @@ class OperatorProcess:
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
         operator = ReconcileContext(self.cluster, events, self.settings.release, version, self.work)
-        session = KopfSession(self.credentials, self.settings.user_agent, InterruptionLog(), self.relisted.set)
+        session = KopfSession(self.credentials, self.settings.user_agent, InterruptedStreams(), self.relisted.set)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.work.run(operator.attempt, self.settings.workers), name="workers")
@@ -194,7 +194,7 @@ def set_up_logging(verbosity: int) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for noisy in ("kopf.objects", "kubernetes", "urllib3", "asyncio", "aiohttp"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING) if verbosity < 6 else level)
-    if verbosity < 6:  # InterruptionLog reports once what kopf logs for each kind and attempt
+    if verbosity < 6:  # InterruptedStreams reports once what kopf logs for each kind and attempt
         logging.getLogger("kopf").setLevel(logging.CRITICAL)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from scheduler_operator.desired.release import Release
+from scheduler_operator.desired.workload import Release
 from scheduler_runtime.kube.leader_election import LeaseSettings, unique_identity
 
 LEASE = "berth-operator"

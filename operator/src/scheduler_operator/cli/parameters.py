@@ -23,15 +23,14 @@ class KubernetesParameter(click.ParamType[str]):
     name = "version"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from scheduler_operator.resources import version_support
-        from scheduler_runtime.catalog import Version, is_too_old
+        from scheduler_runtime.catalog import SUPPORTED_RANGE, Version, is_too_old
 
         try:
             version = Version.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if is_too_old(version):
-            self.fail(f"{value} is older than this release knows; it knows {version_support.RANGE}", param, ctx)
+            self.fail(f"{value} is older than this release knows; it knows {SUPPORTED_RANGE}", param, ctx)
         return value
 
     def shell_complete(

@@ -25,9 +25,8 @@ from scheduler_operator.render import (
 )
 from scheduler_operator.render.declarations import read_declarations
 from scheduler_operator.render.findings import CODES
-from scheduler_operator.resources import version_support
 from scheduler_operator.resources.user_object import UserObject
-from scheduler_runtime import config
+from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Severity, Source
 
@@ -67,7 +66,7 @@ def _render_process(owner: Source, index: "ObjectIndex", target: Target, namespa
     overrides = owner.value["spec"].get("overrides") or ()
     # Origins below the profiles are in the document where an override changed it there.
     is_patched = any(str(override["path"]).startswith("/profiles") for override in overrides)
-    remark = version_support.remark(rendered.version)
+    remark = catalog.newer_version_remark(rendered.version)
     return SchedulerDocument(
         target=rendered.target,
         document=rendered.document,

@@ -5,8 +5,8 @@ answers 404 to a binding whose role does not exist), and the processes last.
 """
 
 from scheduler_operator.desired import rbac, workload
-from scheduler_operator.desired.permissions import lease_rules, own_rules
-from scheduler_operator.desired.release import Release
+from scheduler_operator.desired.rbac import lease_rules, own_rules
+from scheduler_operator.desired.workload import Release
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources.names import Object, generated_name
 from scheduler_operator.resources.user_object import UserObject

@@ -1,12 +1,18 @@
-"""ServiceAccount, roles and bindings of a profile's scheduler."""
+"""ServiceAccount, roles and bindings of a profile's scheduler. Roles have the fewest rules that grant what is needed."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from scheduler_operator.desired import permissions
 from scheduler_operator.resources.kinds import SYSTEM_NAMESPACE
 from scheduler_operator.resources.names import Object, generated_name, metadata
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Rule
+
+PolicyRule = dict[str, Any]
+
+_Names = frozenset[str]
+_EVERY_NAME: _Names = frozenset()
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -26,7 +32,7 @@ def cluster_role(profile: UserObject, rules: Iterable[Rule]) -> Object:
         "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRole",
         "metadata": metadata(profile, None),
-        "rules": permissions.cluster_wide(rules),
+        "rules": cluster_wide(rules),
     }
 
 
@@ -35,7 +41,7 @@ def role(profile: UserObject, rules: Iterable[Rule], namespace: str) -> Object:
         "apiVersion": f"{RBAC}/v1",
         "kind": "Role",
         "metadata": metadata(profile, namespace),
-        "rules": permissions.namespaced(namespace, rules),
+        "rules": namespaced(namespace, rules),
     }
 
 
@@ -68,3 +74,81 @@ def _binding(profile: UserObject, kind: str, role_name: str, metadata: Object, n
         "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role_name},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
+
+
+def cluster_wide(rules: Iterable[Rule]) -> list[PolicyRule]:
+    """Return the rules of the ClusterRole."""
+    return merge_rules(rule for rule in rules if not rule.namespace)
+
+
+def namespaced(namespace: str, rules: Iterable[Rule]) -> list[PolicyRule]:
+    """Return the rules of the Role in ``namespace``."""
+    return merge_rules(rule for rule in rules if rule.namespace == namespace)
+
+
+def merge_rules(rules: Iterable[Rule]) -> list[PolicyRule]:
+    """Return the same permissions in the fewest rules, always in the same order.
+
+    A verb granted for every object of a resource is not granted again for some of them by name.
+    """
+    verbs: dict[tuple[str, str, _Names], set[str]] = defaultdict(set)
+    for rule in rules:
+        for group in rule.api_groups:
+            for resource in rule.resources:
+                verbs[group, resource, frozenset(rule.resource_names)].update(rule.verbs)
+    resources: dict[tuple[str, _Names, tuple[str, ...]], set[str]] = defaultdict(set)
+    for (group, resource, names), granted in verbs.items():
+        # A verb that is granted for every name need not be granted again for some.
+        beyond = granted - verbs.get((group, resource, _EVERY_NAME), set()) if names else granted
+        if beyond:
+            resources[group, names, tuple(sorted(beyond))].add(resource)
+    return [
+        {
+            "apiGroups": [group],
+            "resources": sorted(resources[group, names, granted]),
+            "verbs": list(granted),
+            **({"resourceNames": sorted(names)} if names else {}),
+        }
+        for group, names, granted in sorted(resources, key=lambda key: (key[0], sorted(resources[key]), sorted(key[1])))
+    ]
+
+
+def lease_rules(namespace: str, name: str) -> list[Rule]:
+    """Return the rules for a scheduler's own Lease, ``name``.
+
+    The Lease exists before the scheduler does, so nothing is created: a right to create cannot be limited
+    to a name, and would let a scheduler take the name of another's Lease.
+    """
+    return [Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace)]
+
+
+def own_rules(namespace: str, name: str, sources: Sequence[str] = ()) -> list[Rule]:
+    """Return the rules for a Python scheduler's own objects.
+
+    These are its Lease and its ConfigMap, both called ``name``, and ``sources``, the ConfigMaps with plugin code.
+    """
+    documents = Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace)
+    code = [Rule(("",), ("configmaps",), ("get",), tuple(sources), namespace)] if sources else []
+    return [*lease_rules(namespace, name), documents, *code]
+
+
+def uncovered_rules(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:
+    """Return the part of ``rules`` that ``granted`` does not cover, as rules of a role."""
+    missing = [
+        Rule((group,), (resource,), (verb,), rule.resource_names, rule.namespace)
+        for rule in rules
+        for group in rule.api_groups
+        for resource in rule.resources
+        for verb in rule.verbs
+        if not any(_covers(grant, group, resource, verb, rule.resource_names) for grant in granted)
+    ]
+    return merge_rules(missing)
+
+
+def _covers(grant: PolicyRule, group: str, resource: str, verb: str, names: Sequence[str]) -> bool:
+    needed = {"apiGroups": group, "resources": resource, "verbs": verb}
+    if not all(word in grant.get(field, ()) or "*" in grant.get(field, ()) for field, word in needed.items()):
+        return False
+    # A rule limited to names covers only a rule limited to some of them: no names means every name.
+    limits = grant.get("resourceNames") or ()
+    return not limits or (bool(names) and set(names) <= set(limits))

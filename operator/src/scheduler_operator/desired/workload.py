@@ -1,8 +1,8 @@
 """ConfigMap, Lease, Service, PodDisruptionBudget and Deployment of a profile's scheduler."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from scheduler_operator.desired.release import Release
 from scheduler_operator.models import Scheduler
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources.names import (
@@ -37,6 +37,17 @@ RESTRICTED_CONTAINER = {
     "readOnlyRootFilesystem": True,
 }
 """Pod Security's level ``restricted``: a scheduler needs nothing of its node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """The namespace of generated objects, and the image of schedulers whose profile names none."""
+
+    namespace: str
+    scheduler_image: str
+    image_pull_policy: str = "IfNotPresent"
+    allows_sources: bool = False
+    """Whether schedulers may run plugin code from ConfigMaps."""
 
 
 def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Object:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from scheduler_operator.desired.permissions import cluster_wide
+from scheduler_operator.desired.rbac import cluster_wide
 from scheduler_runtime import catalog
 
 FILE = "helm/berth/generated/catalog-rules.yaml"

@@ -16,8 +16,7 @@ import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 
 from scheduler_operator.cluster.credentials import Credentials
-from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
-from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, EventStream, WatchState
+from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, EventStream, InterruptedStreams, WatchState
 
 ANSWER_SECONDS = 15.0
 REPORTED_FORBIDDEN_ANSWERS = 3
@@ -37,7 +36,7 @@ class KopfSession:
     """Sends kopf's lists and watches with the current token. Calls ``on_list`` whenever a kind was listed."""
 
     def __init__(
-        self, credentials: Credentials, user_agent: str, interruptions: InterruptionLog, on_list: Callable[[], None]
+        self, credentials: Credentials, user_agent: str, interruptions: InterruptedStreams, on_list: Callable[[], None]
     ) -> None:
         self.has_watch = asyncio.Event()
         self.requested_paths: set[str] = set()

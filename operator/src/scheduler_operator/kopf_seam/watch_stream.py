@@ -1,15 +1,21 @@
 """The stream of one watch: passes only events on to kopf, notes why it ended, and delays the next one.
 
 A line that is no event ends kopf, and when a stream ends kopf opens the next one at once. So kopf gets events only,
-and a stream that ends when it has hardly begun makes the next one wait.
+and a stream that ends when it has hardly begun makes the next one wait. What is interrupted is logged once for all.
 """
 
 import json
-from collections.abc import AsyncIterator
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
+
+from scheduler_runtime.kube.retry import doubling_delay
+
+logger = logging.getLogger(__name__)
 
 SETTLED_SECONDS = 2.0
 EARLY_SECONDS = 60.0
@@ -48,8 +54,7 @@ class WatchState:
             return ""
         duration = now - self.began_at
         self.early_ends = self.early_ends + 1 if duration < SETTLED_SECONDS else 0
-        spacing = min(SPACING_SECONDS * 2 ** min(self.early_ends, 32), LONGEST_SPACING_SECONDS)
-        self.not_before = self.began_at + spacing
+        self.not_before = self.began_at + doubling_delay(SPACING_SECONDS, LONGEST_SPACING_SECONDS, self.early_ends)
         reason = self.end_reason or (EARLY if duration < EARLY_SECONDS else "")
         self.began_at, self.end_reason = None, ""
         return reason
@@ -98,3 +103,34 @@ class EventStream:
             case _:
                 self._watch.end_reason = f"the API server sent what is no event: {line[:80]!r}"
         return EXPIRED_LINE
+
+
+class InterruptedStreams:
+    """The streams that are interrupted now: one line in the log when that begins, one when it is over.
+
+    An API server that is away interrupts every stream, and again with each attempt. In the log that is two lines.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since = 0.0
+        self._interrupted: set[str] = set()
+        self._logged_reasons: set[str] = set()
+        """Since all streams flowed."""
+
+    def begin(self, stream: str, reason: str) -> None:
+        """``stream`` is interrupted: log it, unless another one was for the same reason."""
+        if not self._interrupted:
+            self._since = self._clock()
+            self._logged_reasons.clear()
+        self._interrupted.add(stream)
+        if reason not in self._logged_reasons:
+            self._logged_reasons.add(reason)
+            logger.warning("watching %s is interrupted: %s", stream, reason)
+
+    def end(self, stream: str) -> None:
+        """``stream`` flows again: log it when it was the last interrupted one."""
+        if stream in self._interrupted:
+            self._interrupted.discard(stream)
+            if not self._interrupted:
+                logger.info("watching everything again after %.1f s", self._clock() - self._since)

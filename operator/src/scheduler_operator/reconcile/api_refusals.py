@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
 from scheduler_operator.cluster.api import ApiError
-from scheduler_operator.desired.permissions import PolicyRule, uncovered_rules
+from scheduler_operator.desired.rbac import PolicyRule, uncovered_rules
 from scheduler_operator.render import Problems, Rendered
 from scheduler_runtime.config import Problem
 

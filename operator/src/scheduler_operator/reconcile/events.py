@@ -2,17 +2,15 @@
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.cluster.objects import Cluster, Repair
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.resources.text_limits import truncate_bytes
 from scheduler_operator.resources.user_object import UserObject
+from scheduler_runtime.kube.events import event_object_name, micro_time, truncate_note
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +18,6 @@ NAMESPACE = "default"
 """The namespace of Events about cluster-scoped objects."""
 
 QUIET_SECONDS = 60.0
-NOTE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +57,12 @@ class ProfileEvents:
             await self._post(user_object, text)
 
     async def _post(self, regarding: UserObject, text: EventText) -> None:
+        now = time.time_ns()
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{regarding.name}.{uuid.uuid4().hex[:16]}", "namespace": NAMESPACE},
-            "eventTime": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "metadata": {"name": event_object_name(regarding.name, now), "namespace": NAMESPACE},
+            "eventTime": micro_time(now),
             "reportingController": "berth.dev/operator",
             "reportingInstance": self._identity,
             "type": text.type,
@@ -108,4 +106,4 @@ def _condition(status: Mapping[str, Any], condition_type: str) -> Mapping[str, A
 
 def _fit(text: str) -> str:
     """Return ``text`` on one line, no longer than an Event may hold."""
-    return truncate_bytes(" ".join(text.split()), NOTE_BYTES)
+    return truncate_note(" ".join(text.split()))

@@ -20,7 +20,7 @@ from scheduler_operator import render
 from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.cluster.objects import Cluster, Identity, NameConflictError, Object
 from scheduler_operator.desired import desired_objects
-from scheduler_operator.desired.release import Release
+from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile import api_refusals, status
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.members import running_members

@@ -13,10 +13,9 @@ from scheduler_operator.reconcile.members import SchedulerMember
 from scheduler_operator.reconcile.pod_trouble import PodTrouble
 from scheduler_operator.render import Member, Problems, Rendered
 from scheduler_operator.render.findings import with_suggestion
-from scheduler_operator.resources import version_support
 from scheduler_operator.resources.names import generated_name, pod_labels
-from scheduler_operator.resources.text_limits import truncate
-from scheduler_operator.resources.user_object import Status, UserObject
+from scheduler_operator.resources.user_object import Status, UserObject, truncate
+from scheduler_runtime import catalog
 from scheduler_runtime.config import Verdict
 
 MESSAGE_LENGTH = 4096
@@ -122,7 +121,7 @@ def paused_status(profile: UserObject, owner: str) -> Status:
 def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerState) -> Status:
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, member = next(iter(rendered.members)), rendered.members[profile.name]
-    remark = version_support.remark(rendered.version)
+    remark = catalog.newer_version_remark(rendered.version)
     # At most as many warnings as a status holds; the count is that of all.
     warnings = [
         {"code": finding.code, "path": finding.path, "message": _message(with_suggestion(finding))}

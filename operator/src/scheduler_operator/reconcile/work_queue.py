@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from scheduler_runtime.kube.retry import doubling_delay
+
 Key = TypeVar("Key")
 
 FIRST_REST_SECONDS = 0.25
@@ -78,7 +80,7 @@ class KeyQueue(Generic[Key]):
         self._failures[key] = failures + 1
         self._end(key)
         if key not in self._ready:  # it was added meanwhile: then it need not rest
-            self._resting[key] = now + min(FIRST_REST_SECONDS * 2 ** min(failures, 32), LONGEST_REST_SECONDS)
+            self._resting[key] = now + doubling_delay(FIRST_REST_SECONDS, LONGEST_REST_SECONDS, failures)
 
     def next_end_of_rest(self) -> float | None:
         """Return the time at which the next resting key becomes ready."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from scheduler_operator.resources.text_limits import truncate
+from scheduler_operator.resources.user_object import truncate
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Rule, Target, Version
 from scheduler_runtime.config import EffectiveProfile

@@ -21,7 +21,6 @@ from scheduler_operator.render.lenient_reading import read_leniently
 from scheduler_operator.render.origins import Fields, Origin, Origins
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
 from scheduler_operator.render.yaml_text import format_document, format_plain
-from scheduler_operator.resources import version_support
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import NEWEST_MINOR, Target, Version, gate_problems, is_too_old
@@ -130,11 +129,13 @@ class RenderPass:
         if not is_too_old(self.target.version):
             problems = [Problem("spec.scheduler.featureGates", message) for message in gate_problems(self.target)]
         elif own_version:
-            message = f"{own_version} is older than this release knows; it knows {version_support.RANGE}"
+            message = f"{own_version} is older than this release knows; it knows {catalog.SUPPORTED_RANGE}"
             problems = [Problem("spec.scheduler.kubernetesVersion", message)]
         else:
-            message = f"the cluster's Kubernetes {self.target.version} is older than this release knows; it knows "
-            message += f"{version_support.RANGE}; upgrade the cluster, or use the release of berth that was made for it"
+            message = (
+                f"the cluster's Kubernetes {self.target.version} is older than this release knows; it knows "
+                f"{catalog.SUPPORTED_RANGE}; upgrade the cluster, or use the release of berth that was made for it"
+            )
             problems = [Problem("", message)]
         self.add_problems(self.owner.name, problems)
         for draft in self.drafts:
@@ -280,7 +281,7 @@ class RenderPass:
     def heading(self) -> str:
         names = " and ".join(draft.name for draft in self.drafts)
         kind = "SchedulerProfile" if len(self.drafts) == 1 else "SchedulerProfiles"
-        rules = f" by the rules of {NEWEST_MINOR}" if version_support.remark(self.target.version) else ""
+        rules = f" by the rules of {NEWEST_MINOR}" if catalog.newer_version_remark(self.target.version) else ""
         return f"{kind} {names}, for {self.target}{rules}. Written by berth: change the profile, not this text."
 
     def extras(self) -> str:

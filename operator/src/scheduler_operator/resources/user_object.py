@@ -36,6 +36,11 @@ class UserObject:
         )
 
 
+def truncate(text: str, longest: int) -> str:
+    """Return ``text`` in at most ``longest`` characters; the last is an ellipsis where something was cut off."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def with_transition_times(status: Status, before: Mapping[str, Any], now: str) -> Status:
     """Return ``status`` with a ``lastTransitionTime`` in each condition.
 

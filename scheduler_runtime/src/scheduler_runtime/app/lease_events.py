@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.events import event_object_name, truncate_note
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import event_object_name, truncate
 
 LEADERSHIP = "LeaderElection"
 REPEAT_SECONDS = 360.0
@@ -91,7 +91,7 @@ class LeaseEvents:
             "metadata": {"namespace": lease["namespace"], "name": event_object_name(lease["name"], time.time_ns())},
             "type": kind,
             "reason": reason,
-            "message": truncate(f"{self._election.identity} {what}"),
+            "message": truncate_note(f"{self._election.identity} {what}"),
             "count": 1,
             "firstTimestamp": at,
             "lastTimestamp": at,

@@ -24,7 +24,17 @@ from scheduler_runtime.catalog.declaration import (
 )
 from scheduler_runtime.catalog.in_tree import DECLARATIONS
 from scheduler_runtime.catalog.kubernetes_version import Version
-from scheduler_runtime.catalog.target import SUPPORTED_MINORS, Target, gate_problems, is_too_new, is_too_old
+from scheduler_runtime.catalog.target import (
+    NEWEST_MINOR,
+    OLDEST_MINOR,
+    SUPPORTED_MINORS,
+    SUPPORTED_RANGE,
+    Target,
+    gate_problems,
+    is_too_new,
+    is_too_old,
+    newer_version_remark,
+)
 from scheduler_runtime.catalog.versions import DEFAULT_SETS, REFUSED_ANYWHERE, REMOVED_PLUGINS, DefaultSet
 
 __all__ = [
@@ -37,6 +47,7 @@ __all__ = [
     "REFUSED_ANYWHERE",
     "REMOVED_PLUGINS",
     "SUPPORTED_MINORS",
+    "SUPPORTED_RANGE",
     "Action",
     "ClusterEvent",
     "Declaration",
@@ -55,6 +66,7 @@ __all__ = [
     "is_too_new",
     "is_too_old",
     "is_upstream_plugin",
+    "newer_version_remark",
     "similar_plugins",
     "with_gated_defaults",
 ]
@@ -69,9 +81,6 @@ BASE_RULES: tuple[Rule, ...] = (
 """The permissions of every scheduler, with any plugins. Those for its Lease and its ConfigMap are namespaced."""
 
 _IN_TREE: Mapping[str, Declaration] = MappingProxyType({declaration.name: declaration for declaration in DECLARATIONS})
-
-OLDEST_MINOR, NEWEST_MINOR = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
-"""The first and the last minor version of Kubernetes whose behaviour is known."""
 
 DEFAULT_MINOR = "1.36"
 """The minor version that is meant where nobody names one and no API server is asked, as in the commands of berth."""

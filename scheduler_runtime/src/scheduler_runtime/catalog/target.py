@@ -17,6 +17,8 @@ from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 
 SUPPORTED_MINORS = ("1.35", "1.36", "1.37")
 """The minor versions whose behaviour is known, oldest first."""
+OLDEST_MINOR, NEWEST_MINOR = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
+SUPPORTED_RANGE = f"{OLDEST_MINOR} to {NEWEST_MINOR}"
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
@@ -66,13 +68,20 @@ def _nearest_supported(version: Version) -> str:
 
 def is_too_old(version: Version) -> bool:
     """Return True if ``version`` is older than all whose behaviour is known."""
-    return not version.at_least(SUPPORTED_MINORS[0])
+    return not version.at_least(OLDEST_MINOR)
 
 
 def is_too_new(version: Version) -> bool:
     """Return True if ``version`` is newer than all whose behaviour is known, so that the newest has to do for it."""
-    newest = Version.parse(SUPPORTED_MINORS[-1])
+    newest = Version.parse(NEWEST_MINOR)
     return (version.major, version.minor) > (newest.major, newest.minor)
+
+
+def newer_version_remark(version: Version) -> str:
+    """Return the remark for users of a ``version`` that is newer than all known ones; empty for any other."""
+    if not is_too_new(version):
+        return ""
+    return f"Kubernetes {version.major}.{version.minor} is newer than this release knows, {NEWEST_MINOR} is used"
 
 
 def gate_problems(target: Target) -> tuple[str, ...]:

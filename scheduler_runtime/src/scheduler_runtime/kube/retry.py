@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter, and a coroutine that ends early when the process stops."""
+"""Exponential backoff, with jitter or without, and a coroutine that ends early when the process stops."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _jitter = random.SystemRandom()
 T = TypeVar("T")
 
 
+def doubling_delay(first: float, longest: float, failures: int) -> float:
+    """Return the delay after so many ``failures`` before this one: ``first``, doubled each time, up to ``longest``."""
+    return min(first * 2.0 ** min(failures, 32), longest)
+
+
 class Backoff:
     """Delays between attempts: 0.8 s, doubled up to 30 s, each lengthened by a random part of itself.
 
@@ -24,7 +29,7 @@ class Backoff:
     def __init__(self, first: float = FIRST_SECONDS, longest: float = LONGEST_SECONDS) -> None:
         self._first = first
         self._longest = longest
-        self._next = first
+        self._failures = 0
         self._obeyed = 0
 
     def next_delay(self, requested: float = 0.0) -> float:
@@ -32,13 +37,13 @@ class Backoff:
         if requested and self._obeyed < OBEYED_IN_A_ROW:
             self._obeyed += 1
             return requested
-        seconds = self._next * (1 + _jitter.random())
-        self._next = min(self._next * 2, self._longest)
+        seconds = doubling_delay(self._first, self._longest, self._failures) * (1 + _jitter.random())
+        self._failures += 1
         return max(requested, min(seconds, self._longest))
 
     def reset(self) -> None:
         """Start again with the first delay: an attempt was successful."""
-        self._next = self._first
+        self._failures = 0
         self._obeyed = 0
 
 

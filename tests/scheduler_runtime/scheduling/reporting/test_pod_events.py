@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.events import truncate_note
 from scheduler_runtime.scheduling.reporting import pod_events
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, truncate
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.reporting.pod_reporter import UNSCHEDULABLE, PodConditions
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod, PodCondition, PodStatus
@@ -85,8 +86,8 @@ async def test_an_event_has_upstreams_shape() -> None:
     ],
 )
 def test_a_note_is_cut_to_what_an_event_holds(note: str, expected: str) -> None:
-    assert truncate(note) == expected
-    assert len(truncate(note).encode()) <= 1024
+    assert truncate_note(note) == expected
+    assert len(truncate_note(note).encode()) <= 1024
 
 
 async def test_the_same_failure_again_becomes_a_series() -> None:

@@ -7,22 +7,17 @@ second turns it into a series, and further ones only count until the series is w
 from __future__ import annotations
 
 import time
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.events import event_object_name, micro_time, truncate_note
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.state.objects import Pod
 
-NOTE_BYTES = 1024
-"""The API server refuses events whose note is longer."""
-NAME_LENGTH = 253
 SERIES_SECONDS = 360.0
 MAX_SERIES = 4096
 """Of so many series it is remembered that they were written; of the oldest the next event begins a new one."""
@@ -85,7 +80,7 @@ class PodEvents:
         """Write an event, or count it if the same one was written a short time ago."""
         if self.mode == "None" or (self.mode == "Failures" and not warning):
             return
-        note = truncate(message)
+        note = truncate_note(message)
         key = (pod.metadata.uid, reason, action, hash(note))
         now = self._clock()
         # The series are in the order of their last events, so those that are over come first.
@@ -156,36 +151,3 @@ def _reference(pod: Pod) -> dict[str, str]:
         "uid": pod.metadata.uid,
         "resourceVersion": pod.metadata.resource_version,
     }
-
-
-def truncate(note: str) -> str:
-    """Shorten ``note`` to what an event can hold, as upstream does, and replace what cannot be sent at all."""
-    note = replace_unencodable(note)
-    encoded = note.encode()
-    if len(encoded) <= NOTE_BYTES:
-        return note
-    suffix = " ..."
-    return encoded[: NOTE_BYTES - len(suffix)].decode(errors="ignore") + suffix
-
-
-def replace_unencodable(text: str) -> str:
-    """Put a question mark in place of what is no character, such as half of one in the name of a file."""
-    return text.encode(errors="replace").decode()
-
-
-def event_object_name(regarding: str, nanoseconds: int) -> str:
-    """Name an event after its object and its instant, as upstream does, unless that gets too long."""
-    name = f"{regarding}.{nanoseconds:x}"
-    return name if len(name) <= NAME_LENGTH else str(uuid.uuid4())
-
-
-def micro_time(nanoseconds: int) -> str:
-    """Format an instant as Kubernetes' MicroTime."""
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return f"{_second(seconds)}.{rest // 1000:06d}Z"
-
-
-# Formatting a date costs more than the rest of an event, and a busy scheduler writes hundreds in one second.
-@lru_cache(4)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

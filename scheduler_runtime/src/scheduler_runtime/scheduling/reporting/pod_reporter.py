@@ -12,8 +12,9 @@ from typing import Any
 
 from scheduler_runtime.framework import DECISION, Unschedulable
 from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.events import replace_unencodable
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, replace_unencodable
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod
 

@@ -4,17 +4,17 @@ import logging
 
 import pytest
 
-from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
+from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 
 KINDS = ("schedulerprofiles", "configmaps", "leases")
 
 
-def interrupt(interruptions: InterruptionLog, because: str) -> None:
+def interrupt(interruptions: InterruptedStreams, because: str) -> None:
     for kind in KINDS * 3:
         interruptions.begin(kind, because)
 
 
-def resume(interruptions: InterruptionLog) -> None:
+def resume(interruptions: InterruptedStreams) -> None:
     for kind in KINDS:
         interruptions.end(kind)
 
@@ -22,7 +22,7 @@ def resume(interruptions: InterruptionLog) -> None:
 def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     times = iter((10.0, 14.25))
-    interruptions = InterruptionLog(lambda: next(times))
+    interruptions = InterruptedStreams(lambda: next(times))
     interrupt(interruptions, "cut off")
     resume(interruptions)
     first, second = caplog.messages
@@ -31,7 +31,7 @@ def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_every_cause_of_an_outage_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    interruptions = InterruptionLog()
+    interruptions = InterruptedStreams()
     for because in ("cut off", "refused", "cut off", "500", "refused"):
         interrupt(interruptions, because)
     assert [line.rpartition(": ")[2] for line in caplog.messages] == ["cut off", "refused", "500"]
@@ -39,7 +39,7 @@ def test_every_cause_of_an_outage_is_reported_once(caplog: pytest.LogCaptureFixt
 
 def test_it_is_not_over_before_everything_flows(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    interruptions = InterruptionLog()
+    interruptions = InterruptedStreams()
     interrupt(interruptions, "cut off")
     for kind in KINDS[1:]:
         interruptions.end(kind)
@@ -47,7 +47,7 @@ def test_it_is_not_over_before_everything_flows(caplog: pytest.LogCaptureFixture
 
 
 def test_the_next_outage_is_reported_again(caplog: pytest.LogCaptureFixture) -> None:
-    interruptions = InterruptionLog()
+    interruptions = InterruptedStreams()
     for _ in range(2):
         interrupt(interruptions, "cut off")
         resume(interruptions)
@@ -56,5 +56,5 @@ def test_the_next_outage_is_reported_again(caplog: pytest.LogCaptureFixture) -> 
 
 def test_what_was_never_interrupted_ends_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    resume(InterruptionLog())
+    resume(InterruptedStreams())
     assert caplog.messages == []

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_operator.desired.permissions import (
+from scheduler_operator.desired.rbac import (
     PolicyRule,
     cluster_wide,
     lease_rules,
