@@ -3,8 +3,8 @@
 from typing import Any
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.reconcile.members import running_members
-from scheduler_operator.reconcile.status import DeploymentState, SchedulerState, accepted_status
+from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerState, running_members
+from scheduler_operator.reconcile.status import accepted_status
 from scheduler_operator.resources.user_object import Status
 from scheduler_runtime.config import LoadReport
 from tests.scheduler_operator.builders import profile, rendered

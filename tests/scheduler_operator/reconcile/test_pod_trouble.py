@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.reconcile.pod_trouble import find_pod_trouble
+from scheduler_operator.reconcile.scheduler_state import find_pod_trouble
 
 PULL = {"reason": "ErrImagePull", "message": "manifest unknown"}
 BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}

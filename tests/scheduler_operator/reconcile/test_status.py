@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.reconcile.pod_trouble import PodTrouble
+from scheduler_operator.reconcile.scheduler_state import DeploymentState, PodTrouble, SchedulerState
 from scheduler_operator.reconcile.status import (
     MESSAGE_LENGTH,
-    DeploymentState,
-    SchedulerState,
     accepted_status,
     interrupted_status,
     left_out_status,

@@ -26,7 +26,7 @@ from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.events import ProfileEvents
-from scheduler_operator.reconcile.reconciler import Key, ReconcileContext
+from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_runtime.kube import leader_election
 from scheduler_runtime.kube.leader_election import Leadership
@@ -100,12 +100,12 @@ class OperatorProcess:
         events = ProfileEvents(self.cluster, self.settings.lease.identity)
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
-        operator = ReconcileContext(self.cluster, events, self.settings.release, version, self.work)
+        reconciler = Reconciler(self.cluster, events, self.settings.release, version, self.work)
         session = KopfSession(self.credentials, self.settings.user_agent, InterruptedStreams(), self.relisted.set)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.work.run(operator.attempt, self.settings.workers), name="workers")
-            group.create_task(self.resync(operator), name="resync")
+            group.create_task(self.work.run(reconciler.attempt, self.settings.workers), name="workers")
+            group.create_task(self.resync(reconciler), name="resync")
             # kopf replaces our signal handlers when it starts, so they are set again when it is ready.
             await handlers.watch(memo, self.settings.release.namespace, on_ready=self.handle_signals)
 
@@ -116,7 +116,7 @@ class OperatorProcess:
         except ApiError as error:  # no reason to keep profiles waiting
             logger.warning("the Lease %s will stay when Berth is uninstalled: %s", settings.LEASE, error)
 
-    async def resync(self, operator: ReconcileContext) -> None:
+    async def resync(self, reconciler: Reconciler) -> None:
         """Reconcile everything periodically, and whenever kopf listed a kind again.
 
         kopf reports no deletion that happened before such a list.
@@ -127,7 +127,7 @@ class OperatorProcess:
                     await self.relisted.wait()
                     await asyncio.sleep(RELIST_GATHERING_SECONDS)
             self.relisted.clear()
-            await self.retry(operator.resync)
+            await self.retry(reconciler.resync)
             self.waiting_for = ""
 
     async def wait_for_crds(self) -> None:

@@ -1,4 +1,4 @@
-"""ServiceAccount, roles and bindings of a profile's scheduler. Roles have the fewest rules that grant what is needed."""
+"""ServiceAccount, roles and bindings of a profile's scheduler: the fewest rules that grant what it needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -3,17 +3,17 @@
 Level-triggered: whatever the reason for a reconcile, and however often, the same state leads to the same end. A
 profile that joins another has no objects of its own: its reconcile queues the other one, which reports to both (ADR 4).
 
-    reconcile(profile) ─► is it gone, joined or paused? ─► render ─► permissions ─► apply ─► report the status
-                                                            │            │           │
-                                                            └─ problems ─┴───────────┴─► report what to change
+    reconcile_profile ─► gone, joined or paused? ─► render ─► check_permissions ─► apply ─► observe ─► report
+                                                      │              │               │                   ▲
+                                                      └── problems ──┴───────────────┴───────────────────┘
+
+Each step returns its result, or problems that somebody has to correct, which end the steps. ``report`` is the only
+place that writes statuses of profiles; which ones follow from an outcome is decided in ``status``.
 """
 
-import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
-from http import HTTPStatus
 from typing import NamedTuple
 
 from scheduler_operator import render
@@ -21,13 +21,22 @@ from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.cluster.objects import Cluster, Identity, NameConflictError, Object
 from scheduler_operator.desired import desired_objects
 from scheduler_operator.desired.workload import Release
-from scheduler_operator.reconcile import api_refusals, status
+from scheduler_operator.reconcile.api_refusals import permission_problems, refusal_problems
 from scheduler_operator.reconcile.events import ProfileEvents
-from scheduler_operator.reconcile.members import running_members
-from scheduler_operator.reconcile.pod_trouble import find_pod_trouble
-from scheduler_operator.reconcile.status import DeploymentState, SchedulerState
+from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_state
+from scheduler_operator.reconcile.status import (
+    Accepted,
+    Interrupted,
+    LeftOut,
+    Outcome,
+    Paused,
+    ProfileGroup,
+    Rejected,
+    plugin_config_status,
+    profile_statuses,
+)
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_operator.render import Problems, Rendered
+from scheduler_operator.render import PluginConfigs, Problems, Rendered
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import generated_name
 from scheduler_operator.resources.user_object import Status, UserObject
@@ -44,39 +53,29 @@ class Key(NamedTuple):
     name: str
 
 
-@dataclass(slots=True)
-class ReconcileContext:
-    """The context of a reconcile."""
+class Reconciler:
+    """Makes the cluster match what users ask for, one object at a time, and reports to its author."""
 
-    cluster: Cluster
-    events: ProfileEvents
-    release: Release
-    version: Version
-    work: WorkQueue[Key]
-    joined: dict[str, str] = field(default_factory=dict)
-    """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
-    _last_errors: dict[Key, str] = field(default_factory=dict)
-
-    @property
-    def target(self) -> Target:
-        """The kube-scheduler that profiles are rendered for when they name no other."""
-        return Target(self.version)
-
-    def add(self, kind: kinds.Kind, names: Iterable[str]) -> None:
-        """Queue the objects of these names."""
-        for name in names:
-            self.work.add(Key(kind.name, name))
-
-    async def report(self, user_object: UserObject, new_status: Status) -> None:
-        """Write the status of an object, and an Event when it begins or ceases to be stalled."""
-        if await self.cluster.report(user_object, new_status):
-            await self.events.record_ready_change(user_object, new_status)
+    def __init__(
+        self, cluster: Cluster, events: ProfileEvents, release: Release, version: Version, work: WorkQueue[Key]
+    ) -> None:
+        """``version`` is that of the cluster: profiles that name no other are rendered for its kube-scheduler."""
+        self.cluster = cluster
+        self.events = events
+        self.release = release
+        self.target = Target(version)
+        self.work = work
+        self._joined: dict[str, str] = {}
+        """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
+        self._last_errors: dict[Key, str] = {}
 
     async def attempt(self, key: Key) -> bool:
         """Reconcile ``key`` and return whether it is settled; log an error once while it stays the same."""
-        reconcile_one = reconcile_profile if key.kind == kinds.PROFILE.name else reconcile_plugin_config
         try:
-            is_settled = await reconcile_one(key.name, self)
+            if key.kind == kinds.PROFILE.name:
+                is_settled = await self.reconcile_profile(key.name)
+            else:
+                is_settled = await self.reconcile_plugin_config(key.name)
         except ApiError as error:
             if self._last_errors.get(key) != str(error):
                 logger.warning("%s %s: trying again later: %s", key.kind, key.name, error)
@@ -91,152 +90,146 @@ class ReconcileContext:
 
     async def resync(self) -> None:
         """Queue everything, and read the cluster's version before."""
-        self.version = await self.cluster.version()
-        self.add(kinds.PROFILE, [profile.name for profile in await self.cluster.profiles()])
-        self.add(kinds.PLUGIN_CONFIG, await self.cluster.plugin_configs())
+        self.target = Target(await self.cluster.version())
+        self.queue(kinds.PROFILE, [profile.name for profile in await self.cluster.profiles()])
+        self.queue(kinds.PLUGIN_CONFIG, await self.cluster.plugin_configs())
 
+    def queue(self, kind: kinds.Kind, names: Iterable[str]) -> None:
+        """Queue the objects of these names."""
+        for name in names:
+            self.work.add(Key(kind.name, name))
 
-async def reconcile_profile(name: str, context: ReconcileContext) -> bool:
-    """Make the cluster match the profile called ``name`` and report the outcome to its author.
+    async def reconcile_profile(self, name: str) -> bool:
+        """Make the cluster match the profile called ``name`` and report the outcome to its author.
 
-    Returns whether that is settled. A profile that only its author can correct is an outcome, reported in its
-    status, and so is a refusal of the API server. But a refusal may end without an event of ours, so it is not
-    settled, and neither are processes whose pods are not ready. Raises ApiError for anything else; the work queue
-    tries again.
-    """
-    profile = await context.cluster.profile(name)
-    plugin_configs = await context.cluster.plugin_configs()
-    # The PluginConfigs whose ``usedBy`` is wrong about this profile.
-    stale_configs = [
-        config.name
-        for config in plugin_configs.values()
-        if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
-    ]
-    context.add(kinds.PLUGIN_CONFIG, stale_configs)
-    joiners = await context.cluster.joiners(name)
-    # The process in which the profile ran until now has to render without it.
-    former_owner, owner = context.joined.pop(name, ""), render.owner_name(profile) if profile else ""
-    if former_owner and former_owner != owner:
-        context.add(kinds.PROFILE, [former_owner])
-    if owner:
-        context.joined[name] = owner
-    if profile is None:
-        context.cluster.forget(name)  # its objects are garbage-collected, by owner reference
-        context.add(kinds.PROFILE, [joiner.name for joiner in joiners])
-        return True
-    if owner:
-        # Whoever joins this one cannot: only a profile with a process of its own can be joined.
-        context.add(kinds.PROFILE, [joiner.name for joiner in joiners])
-        return await _join(profile, context)
-    if profile.spec.get("paused") is True:
-        for paused in (profile, *joiners):
-            await context.report(paused, status.paused_status(paused, profile.name))
-        return True
-
-    shared = render.render_shared(profile, joiners, plugin_configs, context.release.namespace, context.target)
-    for joiner in joiners:
-        if (problems := shared.left_out.get(joiner.name)) is not None:
-            await context.report(joiner, status.left_out_status(joiner, problems))
-    accepted = [joiner for joiner in joiners if joiner.name not in shared.left_out]
-    match shared.outcome:
-        case Problems() as problems:
-            await _reject(profile, accepted, problems, context)
+        Returns whether that is settled. A profile that only its author can correct is an outcome, reported in its
+        status, and so is a refusal of the API server. But a refusal may end without an event of ours, so it is not
+        settled, and neither are processes whose pods are not ready. Raises ApiError for anything else; the work queue
+        tries again.
+        """
+        profile = await self.cluster.profile(name)
+        plugin_configs = await self.cluster.plugin_configs()
+        joiners = await self.cluster.joiners(name)
+        self.queue_affected(name, profile, joiners, plugin_configs)
+        if profile is None:
+            self.cluster.forget(name)  # its objects are garbage-collected, by owner reference
             return True
-        case Rendered() as rendered:
-            return await _apply(profile, accepted, rendered, context)
+        group = ProfileGroup(profile, joiners)
+        if render.owner_name(profile):
+            return await self.report(group, await self.leave_to_owner(profile, plugin_configs))
+        if profile.spec.get("paused") is True:
+            return await self.report(group, Paused())
 
+        shared = render.render_shared(profile, joiners, plugin_configs, self.release.namespace, self.target)
+        await self.report(group, LeftOut(shared.left_out))
+        group = group.without(shared.left_out)
+        match shared.outcome:
+            case Problems() as problems:
+                return await self.report(group, Rejected(problems))
+            case Rendered() as rendered:
+                return await self.report(group, await self.roll_out(group, rendered))
 
-async def _join(profile: UserObject, context: ReconcileContext) -> bool:
-    """Leave the profile to the one that it joins, or report why that cannot be."""
-    owner_name = render.owner_name(profile)
-    owner = await context.cluster.profile(owner_name)
-    problems = render.join_problem(profile, {owner_name: owner} if owner else {})
-    if problems is not None:
-        plugin_configs = await context.cluster.plugin_configs()
-        own = render.problems_alone(profile, plugin_configs, context.release.namespace, context.target)
-        problems = Problems(problems.reason, (*problems.problems, *own))
-        await context.report(profile, status.left_out_status(profile, problems))
-        return True
-    context.add(kinds.PROFILE, [owner_name])
-    return True
+    def queue_affected(
+        self, name: str, profile: UserObject | None, joiners: Sequence[UserObject], plugin_configs: PluginConfigs
+    ) -> None:
+        """Queue what the last change of the profile called ``name`` is about as well; None stands for its end."""
+        # The PluginConfigs whose ``usedBy`` is wrong about this profile.
+        stale_configs = [
+            config.name
+            for config in plugin_configs.values()
+            if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
+        ]
+        self.queue(kinds.PLUGIN_CONFIG, stale_configs)
+        # The process in which the profile ran until now has to render without it.
+        former_owner, owner = self._joined.pop(name, ""), render.owner_name(profile) if profile else ""
+        if former_owner and former_owner != owner:
+            self.queue(kinds.PROFILE, [former_owner])
+        if owner:
+            self._joined[name] = owner
+        if profile is None or owner:
+            # Whoever joins this one cannot: only a profile with a process of its own can be joined.
+            self.queue(kinds.PROFILE, [joiner.name for joiner in joiners])
 
-
-async def _reject(
-    profile: UserObject, joiners: Sequence[UserObject], problems: Problems, context: ReconcileContext
-) -> None:
-    """Report to the author what to change, and to those who join the profile whom they wait for."""
-    await context.report(profile, status.rejected_status(profile, problems))
-    message = f"{profile.name}, in whose process this profile runs, cannot run: {problems}"
-    for_joiners = Problems(problems.reason, (Problem("spec.joins", message),))
-    for joiner in joiners:
-        await context.report(joiner, status.rejected_status(joiner, for_joiners))
-
-
-async def reconcile_plugin_config(name: str, context: ReconcileContext) -> bool:
-    """Check the PluginConfig called ``name`` and the others of its plugin, and queue the profiles that use it."""
-    plugin_configs = await context.cluster.plugin_configs()
-    profiles = await context.cluster.profiles()
-    plugin_config = plugin_configs.get(name)
-    if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
-        context.add(kinds.PROFILE, [profile.name for profile in profiles])
-        return True
-    plugin = plugin_config.spec.get("plugin")
-    for sibling in (config for config in plugin_configs.values() if config.spec.get("plugin") == plugin):
-        problems = render.check(sibling, plugin_configs, context.release.namespace, context.target)
-        users = [profile.name for profile in profiles if render.uses(profile, sibling)]
-        await context.report(sibling, status.plugin_config_status(sibling, problems, users))
-    context.add(kinds.PROFILE, [profile.name for profile in profiles if render.uses(profile, plugin_config)])
-    return True
-
-
-async def _apply(
-    profile: UserObject, joiners: Sequence[UserObject], rendered: Rendered, context: ReconcileContext
-) -> bool:
-    """Apply the objects of a process and report its state; return whether it is settled."""
-    name = generated_name(profile.name)
-    try:
-        granted = await context.cluster.plugin_permissions() if rendered.declared else []
-        problems = api_refusals.permission_problems(rendered, granted, context.release.allows_sources)
+    async def leave_to_owner(self, profile: UserObject, plugin_configs: PluginConfigs) -> LeftOut:
+        """Queue the profile that this one joins, whose reconcile is about both; return why that cannot be."""
+        owner_name = render.owner_name(profile)
+        owner = await self.cluster.profile(owner_name)
+        problems = render.join_problem(profile, {owner_name: owner} if owner else {})
         if problems is None:
-            # The joiners' own processes end before this one serves their pods: two schedulers for one name could
-            # both fill a node.
-            for joiner in (joiner for joiner in joiners if joiner.status.get("configMap") != name):
-                await context.cluster.apply(joiner, [], partial(context.events.record_repair, joiner))
-            applied = await context.cluster.apply(
-                profile,
-                desired_objects(profile, rendered, context.release),
-                partial(context.events.record_repair, profile),
-            )
-            state = await _read_state(profile, applied, context)
-            for sharing in (profile, *joiners):
-                await context.report(sharing, status.accepted_status(sharing, rendered, state))
-            return state.is_settled
-    except NameConflictError as error:
-        problems = Problems("NameTaken", (Problem("", str(error)),))
-    except ApiError as error:
-        problems = api_refusals.refusal_problems(error)
-        if problems is None:
-            if error.status != HTTPStatus.CONFLICT:  # another writer was faster: the next attempt is likely to succeed
-                with contextlib.suppress(ApiError):  # the first error is the one to report
-                    await context.report(profile, status.interrupted_status(profile, str(error)))
-            raise
-    await _reject(profile, joiners, problems, context)
-    return False
+            self.queue(kinds.PROFILE, [owner_name])
+            return LeftOut({})
+        own = render.problems_alone(profile, plugin_configs, self.release.namespace, self.target)
+        return LeftOut({profile.name: Problems(problems.reason, (*problems.problems, *own))})
 
+    async def roll_out(self, group: ProfileGroup, rendered: Rendered) -> Outcome:
+        """Bring the rendered document to its process: check permissions, apply, observe."""
+        try:
+            problems = await self.check_permissions(rendered)
+            if problems is None:
+                applied = await self.apply(group, rendered)
+                return Accepted(rendered, await self.observe(group.owner, applied))
+        except NameConflictError as error:
+            problems = Problems("NameTaken", (Problem("", str(error)),))
+        except ApiError as error:
+            problems = refusal_problems(error)
+            if problems is None:
+                return Interrupted(error)
+        return Rejected(problems, is_settled=False)
 
-async def _read_state(
-    profile: UserObject, applied: Mapping[Identity, Object], context: ReconcileContext
-) -> SchedulerState:
-    """Read the state of the profile's processes from its Deployment, its Lease and its pods."""
-    deployment = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
-    lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
-    holder = str(lease.get("spec", {}).get("holderIdentity") or "")
-    leader = holder.partition("_")[0]  # an identity is the pod's name, an underscore and a random part
-    if deployment is None:
-        return SchedulerState(None, leader)
-    pods = await context.cluster.pods(profile.name)
-    state = SchedulerState(DeploymentState.from_deployment(deployment), leader, members=running_members(pods, leader))
-    if state.is_settled or not (state.deployment and state.deployment.current):
-        return state  # if there are pods, they are not of the newest configuration
-    images = [str(container["image"]) for container in deployment["spec"]["template"]["spec"]["containers"]]
-    return replace(state, pod_trouble=find_pod_trouble(pods, images))
+    async def check_permissions(self, rendered: Rendered) -> Problems | None:
+        """Return the problem of plugins that the installation does not permit; None when it permits all of them."""
+        granted = await self.cluster.plugin_permissions() if rendered.declared else []
+        return permission_problems(rendered, granted, self.release.allows_sources)
+
+    async def apply(self, group: ProfileGroup, rendered: Rendered) -> dict[Identity, Object]:
+        """Apply the objects of the process and return them as they are then. Raises NameConflictError."""
+        owner, name = group.owner, generated_name(group.owner.name)
+        # The joiners' own processes end before this one serves their pods: two schedulers for one name could both
+        # fill a node.
+        for joiner in (joiner for joiner in group.joiners if joiner.status.get("configMap") != name):
+            await self.cluster.apply(joiner, [], partial(self.events.record_repair, joiner))
+        desired = desired_objects(owner, rendered, self.release)
+        return await self.cluster.apply(owner, desired, partial(self.events.record_repair, owner))
+
+    async def observe(self, owner: UserObject, applied: Mapping[Identity, Object]) -> SchedulerState:
+        """Return the state of the processes of ``owner``, whose objects were applied."""
+        name = generated_name(owner.name)
+        deployment = applied.get((kinds.DEPLOYMENT.name, name))
+        pods = await self.cluster.pods(owner.name) if deployment else []
+        return read_state(deployment, applied.get((kinds.LEASE.name, name), {}), pods)
+
+    async def report(self, group: ProfileGroup, outcome: Outcome) -> bool:
+        """Write the statuses that follow from ``outcome`` and return whether it is settled.
+
+        Raises the ApiError of an interrupted reconcile, after its author has been told.
+        """
+        try:
+            for profile, status in profile_statuses(group, outcome):
+                await self.write_status(profile, status)
+        except ApiError:
+            if not isinstance(outcome, Interrupted):
+                raise  # otherwise the first error is the one to report
+        if isinstance(outcome, Interrupted):
+            raise outcome.error
+        return outcome.is_settled
+
+    async def write_status(self, user_object: UserObject, status: Status) -> None:
+        """Write the status of an object, and an Event when it begins or ceases to be stalled."""
+        if await self.cluster.report(user_object, status):
+            await self.events.record_ready_change(user_object, status)
+
+    async def reconcile_plugin_config(self, name: str) -> bool:
+        """Check the PluginConfig called ``name`` and the others of its plugin, and queue the profiles that use it."""
+        plugin_configs = await self.cluster.plugin_configs()
+        profiles = await self.cluster.profiles()
+        plugin_config = plugin_configs.get(name)
+        if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
+            self.queue(kinds.PROFILE, [profile.name for profile in profiles])
+            return True
+        plugin = plugin_config.spec.get("plugin")
+        for sibling in (config for config in plugin_configs.values() if config.spec.get("plugin") == plugin):
+            problems = render.check(sibling, plugin_configs, self.release.namespace, self.target)
+            users = [profile.name for profile in profiles if render.uses(profile, sibling)]
+            await self.write_status(sibling, plugin_config_status(sibling, problems, users))
+        self.queue(kinds.PROFILE, [profile.name for profile in profiles if render.uses(profile, plugin_config)])
+        return True

@@ -1,22 +1,23 @@
-"""Status of profiles and PluginConfigs, from the outcome of a reconcile. Pure.
+"""Outcomes of a reconcile, and the statuses that report them to authors. Pure.
 
 ``Ready`` is always there. ``Reconciling`` and ``Stalled`` are there only while true (as kstatus reads them): the first
 means that it will come right by itself, the second that somebody has to change something.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Literal
 
+from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.models.status import Reason
-from scheduler_operator.reconcile.members import SchedulerMember
-from scheduler_operator.reconcile.pod_trouble import PodTrouble
+from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerMember, SchedulerState
 from scheduler_operator.render import Member, Problems, Rendered
 from scheduler_operator.render.findings import with_suggestion
 from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.user_object import Status, UserObject, truncate
 from scheduler_runtime import catalog
-from scheduler_runtime.config import Verdict
+from scheduler_runtime.config import Problem, Verdict
 
 MESSAGE_LENGTH = 4096
 MAX_WARNINGS = 64
@@ -27,60 +28,88 @@ _LAST_GOOD_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class DeploymentState:
-    """Replica counts of a profile's Deployment, and what keeps it from more."""
+class ProfileGroup:
+    """A profile with a process of its own, and those that join it there."""
 
-    replicas: int
-    """The number that the Deployment asks for."""
-    existing: int
-    current: int
-    """The number with the newest configuration."""
-    ready: int
-    failure: str = ""
-    """Why pods cannot be created."""
-    stuck: str = ""
-    """Why the newest ones have not become ready for a long time."""
+    owner: UserObject
+    joiners: Sequence[UserObject]
 
-    @classmethod
-    def from_deployment(cls, live: Mapping[str, Any]) -> Self:
-        """Read a Deployment as the API server sends it."""
-        status = live.get("status", {})
-        conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
-        failure, progress = conditions.get("ReplicaFailure", {}), conditions.get("Progressing", {})
-        # Until the controller has seen the newest template, updatedReplicas counts pods of the one before.
-        is_observed = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
-        return cls(
-            replicas=live["spec"]["replicas"],
-            existing=status.get("replicas", 0),
-            current=status.get("updatedReplicas", 0) if is_observed else 0,
-            ready=status.get("readyReplicas", 0),
-            failure=failure.get("message", "") if failure.get("status") == "True" else "",
-            stuck=progress.get("message", "") if progress.get("status") == "False" else "",
-        )
-
-    @property
-    def is_settled(self) -> bool:
-        """True if exactly as many processes exist as requested, all of them current and ready."""
-        return self.replicas == self.existing == self.current == self.ready
+    def without(self, names: Collection[str]) -> "ProfileGroup":
+        """Return the group without the joiners of these names."""
+        return replace(self, joiners=[joiner for joiner in self.joiners if joiner.name not in names])
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulerState:
-    """State of the processes that run a profile."""
+class LeftOut:
+    """Some profiles cannot run in the process that they join, which goes on without them."""
 
-    deployment: DeploymentState | None = None
-    """None when somebody else runs the document."""
-    leader: str = ""
-    """The pod that holds the Lease."""
-    pod_trouble: PodTrouble | None = None
-    """The reason why pods do not run."""
-    members: tuple[SchedulerMember, ...] = ()
-    """The processes that run, each with its document."""
+    problems: Mapping[str, Problems]
+    """By profile."""
+    is_settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The author has paused the process."""
+
+    is_settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Somebody has to correct the profile, or what the installation or the cluster permits."""
+
+    problems: Problems
+    is_settled: bool = True
+    """False where the correction may come without an event of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """An error that may pass by itself kept the profile from being applied."""
+
+    error: ApiError
+    is_settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The profile was applied."""
+
+    rendered: Rendered
+    state: SchedulerState
 
     @property
     def is_settled(self) -> bool:
-        """True if any further change would come as an event: the reasons why pods wait are not watched."""
-        return self.deployment is None or self.deployment.replicas == 0 or self.deployment.is_settled
+        return self.state.is_settled
+
+
+Outcome = LeftOut | Paused | Rejected | Interrupted | Accepted
+
+
+def profile_statuses(group: ProfileGroup, outcome: Outcome) -> Iterator[tuple[UserObject, Status]]:
+    """Yield the new status of every profile of the ``group`` that the ``outcome`` concerns."""
+    owner, profiles = group.owner, (group.owner, *group.joiners)
+    match outcome:
+        case LeftOut():
+            for profile in profiles:
+                if (problems := outcome.problems.get(profile.name)) is not None:
+                    yield profile, left_out_status(profile, problems)
+        case Paused():
+            for profile in profiles:
+                yield profile, paused_status(profile, owner.name)
+        case Rejected(problems):
+            yield owner, rejected_status(owner, problems)
+            message = f"{owner.name}, in whose process this profile runs, cannot run: {problems}"
+            for_joiners = Problems(problems.reason, (Problem("spec.joins", message),))
+            for joiner in group.joiners:
+                yield joiner, rejected_status(joiner, for_joiners)
+        case Interrupted(error):
+            if error.status != HTTPStatus.CONFLICT:  # another writer was faster: the next attempt is likely to succeed
+                yield owner, interrupted_status(owner, str(error))
+        case Accepted(rendered, state):
+            for profile in profiles:
+                yield profile, accepted_status(profile, rendered, state)
 
 
 def left_out_status(profile: UserObject, problems: Problems) -> Status:

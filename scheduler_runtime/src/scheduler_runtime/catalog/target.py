@@ -18,7 +18,9 @@ from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 SUPPORTED_MINORS = ("1.35", "1.36", "1.37")
 """The minor versions whose behaviour is known, oldest first."""
 OLDEST_MINOR, NEWEST_MINOR = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
+"""The first and the last minor version of Kubernetes whose behaviour is known."""
 SUPPORTED_RANGE = f"{OLDEST_MINOR} to {NEWEST_MINOR}"
+"""Both, as messages name them."""
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
@@ -78,7 +80,10 @@ def is_too_new(version: Version) -> bool:
 
 
 def newer_version_remark(version: Version) -> str:
-    """Return the remark for users of a ``version`` that is newer than all known ones; empty for any other."""
+    """Return the remark for users of a ``version`` that is newer than all known ones; empty for any other.
+
+    Such a version is no mistake: it is treated as the newest known one, and statuses and commands say so.
+    """
     if not is_too_new(version):
         return ""
     return f"Kubernetes {version.major}.{version.minor} is newer than this release knows, {NEWEST_MINOR} is used"

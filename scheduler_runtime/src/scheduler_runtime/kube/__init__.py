@@ -5,9 +5,9 @@
          ├──► blocking_client                           in any thread
          └──► leader_election                           in a thread of its own
 
-``retry`` and ``log_once`` are what all of them need when a server is slow or away. The names below can
-be imported from here; each is loaded when it is first used, so that a program that only reads files does not load the
-HTTP stack.
+``retry`` and ``log_once`` are what all of them need when a server is slow or away; ``events`` has the parts of Event
+objects. The names below can be imported from here; each is loaded when it is first used, so that a program that only
+reads files does not load the HTTP stack.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What every Event of the API server has: a name of its own, an instant in microseconds, a note of limited length."""
+"""Parts of every Event object: a name of its own, an instant in microseconds, a note of limited length."""
 
 from __future__ import annotations
 

@@ -1,0 +1,207 @@
+"""State of the processes that run a profile, read from their Deployment, their Lease and their pods. Pure.
+
+A Deployment reports only how many pods are ready. The rest is in the pods: each scheduler reports the document that it
+has loaded in a condition of its own pod (one without a report, such as a kube-scheduler, is assumed to be up to date);
+and the reason why a pod does not run is written by a kubelet into the state of the container, by another scheduler into
+a condition.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Self
+
+from scheduler_runtime.config import LoadReport, Verdict, read_load_report
+
+MAX_MEMBERS = 64
+_IMAGE_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
+    | {"RegistryUnavailable", "SignatureValidationFailed"}
+)
+_CRASH_LOOP = "CrashLoopBackOff"
+_RESTARTS_OF_A_LOOP = 2
+_STEADY_SECONDS = 600.0
+"""After a container has run so long, a kubelet forgets earlier crashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentState:
+    """Replica counts of a profile's Deployment, and what keeps it from more."""
+
+    replicas: int
+    """The number that the Deployment asks for."""
+    existing: int
+    current: int
+    """The number with the newest configuration."""
+    ready: int
+    failure: str = ""
+    """Why pods cannot be created."""
+    stuck: str = ""
+    """Why the newest ones have not become ready for a long time."""
+
+    @classmethod
+    def from_deployment(cls, live: Mapping[str, Any]) -> Self:
+        """Read a Deployment as the API server sends it."""
+        status = live.get("status", {})
+        conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
+        failure, progress = conditions.get("ReplicaFailure", {}), conditions.get("Progressing", {})
+        # Until the controller has seen the newest template, updatedReplicas counts pods of the one before.
+        is_observed = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
+        return cls(
+            replicas=live["spec"]["replicas"],
+            existing=status.get("replicas", 0),
+            current=status.get("updatedReplicas", 0) if is_observed else 0,
+            ready=status.get("readyReplicas", 0),
+            failure=failure.get("message", "") if failure.get("status") == "True" else "",
+            stuck=progress.get("message", "") if progress.get("status") == "False" else "",
+        )
+
+    @property
+    def is_settled(self) -> bool:
+        """True if exactly as many processes exist as requested, all of them current and ready."""
+        return self.replicas == self.existing == self.current == self.ready
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerMember:
+    """One scheduler process."""
+
+    name: str
+    """Its pod."""
+    is_leader: bool
+    report: LoadReport | None
+    """What the process reports of its document; None when it reports nothing."""
+
+    def has_loaded(self, document: str) -> bool:
+        """Return whether the process runs by the document with that hash, as far as is known."""
+        return self.report is None or self.report.hash == document
+
+    def error_for(self, verdict: Verdict, document: str) -> str:
+        """Return why the document with that hash met with ``verdict``; empty when it did not."""
+        report = self.report
+        return report.error if report and (report.verdict, report.newest_hash) == (verdict, document) else ""
+
+    def to_status(self) -> dict[str, Any]:
+        """Return the member as ``status.members`` shows it."""
+        member: dict[str, Any] = {"name": self.name, "leader": self.is_leader}
+        if self.report is not None:
+            error = {"error": self.report.error} if self.report.error else {}
+            member |= {"configHash": self.report.hash, "loadedAt": self.report.loaded_at, **error}
+        return member
+
+
+@dataclass(frozen=True, slots=True)
+class PodTrouble:
+    """The reason why a pod does not run."""
+
+    pod: str
+    """Namespace and name of the pod."""
+    reason: str
+    message: str
+    is_lasting: bool
+    """True if the pod cannot run until somebody changes something."""
+    others: int = 0
+    """The number of other pods that do not run either."""
+
+    @classmethod
+    def of_pod(cls, pod: Mapping[str, Any]) -> Self | None:
+        """Return the trouble that a pod reports; None when it reports none."""
+        name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
+        status = pod.get("status", {})
+        for container in status.get("containerStatuses", ()):
+            if container.get("ready"):
+                continue
+            waiting = container.get("state", {}).get("waiting", {})
+            reason, message = waiting.get("reason", ""), waiting.get("message", "")
+            last = container.get("lastState", {}).get("terminated", {})
+            start, finish = last.get("startedAt"), last.get("finishedAt")
+            is_short = True
+            if start and finish:
+                lasted = datetime.fromisoformat(finish) - datetime.fromisoformat(start)
+                is_short = lasted.total_seconds() < _STEADY_SECONDS
+            # Between two crashes of a loop the container runs for a moment, or has just ended: no reason says so then.
+            has_crashed = container.get("restartCount", 0) >= _RESTARTS_OF_A_LOOP and bool(last.get("exitCode"))
+            if reason == _CRASH_LOOP or (has_crashed and is_short):
+                end = f"it ended with exit code {last.get('exitCode', 'unknown')}"
+                words = " ".join(str(last.get("message") or last.get("reason") or "").split())
+                texts = (message, f"{end}: {words}" if words else end)
+                return cls(name, _CRASH_LOOP, "; ".join(filter(None, texts)), is_lasting=True)
+            if reason and message:
+                return cls(name, reason, message, is_lasting=reason in _IMAGE_REASONS)
+        for condition in status.get("conditions", ()):
+            if (condition["type"], condition["status"]) == ("PodScheduled", "False") and condition.get("message"):
+                return cls(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
+        return None
+
+    def __str__(self) -> str:
+        more = f" ({self.others} more wait)" if self.others else ""
+        return f"pod {self.pod} waits: {self.reason}: {self.message}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerState:
+    """State of the processes that run a profile."""
+
+    deployment: DeploymentState | None = None
+    """None when somebody else runs the document."""
+    leader: str = ""
+    """The pod that holds the Lease."""
+    pod_trouble: PodTrouble | None = None
+    """The reason why pods do not run."""
+    members: tuple[SchedulerMember, ...] = ()
+    """The processes that run, each with its document."""
+
+    @property
+    def is_settled(self) -> bool:
+        """True if any further change would come as an event: the reasons why pods wait are not watched."""
+        return self.deployment is None or self.deployment.replicas == 0 or self.deployment.is_settled
+
+
+def read_state(
+    deployment: Mapping[str, Any] | None, lease: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]
+) -> SchedulerState:
+    """Read the state from the API server's objects; ``deployment`` is None for an engine without processes."""
+    holder = str(lease.get("spec", {}).get("holderIdentity") or "")
+    leader = holder.partition("_")[0]  # an identity is the pod's name, an underscore and a random part
+    if deployment is None:
+        return SchedulerState(None, leader)
+    pods = list(pods)
+    state = SchedulerState(DeploymentState.from_deployment(deployment), leader, members=running_members(pods, leader))
+    if state.is_settled or not (state.deployment and state.deployment.current):
+        return state  # if there are pods, they are not of the newest configuration
+    images = [str(container["image"]) for container in deployment["spec"]["template"]["spec"]["containers"]]
+    return replace(state, pod_trouble=find_pod_trouble(pods, images))
+
+
+def running_members(pods: Iterable[Mapping[str, Any]], leader: str) -> tuple[SchedulerMember, ...]:
+    """Return the processes that run in ``pods``, at most as many as a status holds, by name.
+
+    ``leader`` is the pod that holds the Lease.
+    """
+    members = []
+    for pod in pods:
+        name, status = pod["metadata"]["name"], pod.get("status", {})
+        if "deletionTimestamp" not in pod["metadata"] and status.get("phase") == "Running":
+            members.append(SchedulerMember(name, name == leader, read_load_report(status.get("conditions", []))))
+    return tuple(sorted(members, key=lambda member: member.name)[:MAX_MEMBERS])
+
+
+def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> PodTrouble | None:
+    """Return the most serious trouble of the newest of ``pods``; None when none is reported.
+
+    ``images`` are those of the newest pod template: by them pods are told apart that were created in one second.
+    """
+    # Trouble of an older template may be fixed already: only pods of the newest one count.
+    current = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    if images:
+        current = [pod for pod in current if {c["image"] for c in pod["spec"]["containers"]} == set(images)]
+    if not current:
+        return None
+    newest = _template(max(current, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))))
+    troubles = [trouble for pod in current if _template(pod) == newest and (trouble := PodTrouble.of_pod(pod))]
+    troubles.sort(key=lambda trouble: (not trouble.is_lasting, trouble.pod))
+    return replace(troubles[0], others=len(troubles) - 1) if troubles else None
+
+
+def _template(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"].get("labels", {}).get("pod-template-hash", ""))
