@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import gates_of
+from scheduler_runtime.catalog.target import gates_of
 from tests.oracle.config.exceptions import EXCEPTIONS, NEVER, exempt
 from tests.oracle.config.templates import HEADER
 from tests.oracle.config.trap_files import FILES

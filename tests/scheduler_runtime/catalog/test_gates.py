@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.catalog import SUPPORTED_MINORS, Target, Version, defaults, first_version_with, gate_problems
-from scheduler_runtime.catalog.gates import gates_of, required_gates
+from scheduler_runtime.catalog.target import gates_of, required_gates
 
 
 @pytest.mark.parametrize(

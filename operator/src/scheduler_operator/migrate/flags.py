@@ -14,7 +14,7 @@ from types import MappingProxyType
 from scheduler_operator.migrate.documents import OWN_CREDENTIALS, OWN_LEASE
 from scheduler_operator.migrate.draft import TARGETS
 from scheduler_operator.migrate.input_part import ImportNotes
-from scheduler_runtime.catalog.gates import gates_of
+from scheduler_runtime.catalog.target import gates_of
 
 PROGRAM = "kube-scheduler"
 

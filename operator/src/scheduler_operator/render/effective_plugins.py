@@ -14,11 +14,9 @@ SUMMARY_LENGTH = 1024
 
 def required_rules(effective: EffectiveProfile, declared: Mapping[str, Declaration]) -> tuple[Rule, ...]:
     """Return the permissions of the enabled plugins, as far as their declarations exist."""
-    rules: list[Rule] = []
-    for name in effective.names:
-        if (declaration := declared.get(name) or catalog.find(name)) is not None:
-            rules += declaration.rules_for(effective.args.get(name))
-    return tuple(rules)
+    declarations = {**catalog.in_tree(), **declared}
+    plugins = [name for name in effective.names if name in declarations]
+    return tuple(rule for name in plugins for rule in declarations[name].rules_for(effective.args.get(name)))
 
 
 def unused_arguments(plugin: str, args: Mapping[str, Any], declared: Mapping[str, Declaration]) -> str:

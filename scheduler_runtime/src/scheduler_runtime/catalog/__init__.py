@@ -2,8 +2,8 @@
 
 Nothing here imports plugin code or numpy, so that the operator and ``berth lint`` start in a blink. A module for each
 kind of data: ``in_tree`` has the declarations of our plugins, ``args`` the models of their arguments, ``documentation``
-the sentences about both, ``versions`` upstream's defaults by version, ``gates`` its feature gates, ``target`` the
-version and gates that a document is for. ``declaration`` has the words in which a plugin is declared.
+the sentences about both, ``versions`` upstream's defaults by version, ``target`` the version and feature gates
+that a document is for. ``declaration`` has the words in which a plugin is declared.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from scheduler_runtime.catalog.declaration import (
     Watch,
 )
 from scheduler_runtime.catalog.in_tree import DECLARATIONS
-from scheduler_runtime.catalog.kubernetes_version import Version
 from scheduler_runtime.catalog.target import (
     NEWEST_MINOR,
     OLDEST_MINOR,
     SUPPORTED_MINORS,
     SUPPORTED_RANGE,
     Target,
+    Version,
     gate_problems,
     is_too_new,
     is_too_old,

@@ -2,17 +2,22 @@
 
 Everything that differs between versions is asked of a :class:`Target`, which has an answer for each version: a version
 that is older or newer than all known ones is treated as the nearest known one.
+
+The gates that each minor version knows, with their stages, defaults and dependencies, are in ``gate_table``: a line for
+each gate with its history, ``1.35 alpha off, 1.37 beta on``. An entry holds from its minor version on, until the next
+entry; ``removed`` ends it. ``tests/oracle/read_gates.py`` writes the table.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
+from typing import Literal
 
-from scheduler_runtime.catalog.gates import gates_of, required_gates
-from scheduler_runtime.catalog.kubernetes_version import Version
+from scheduler_runtime.catalog.gate_table import GATES, NEEDS
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 
 SUPPORTED_MINORS = ("1.35", "1.36", "1.37")
@@ -23,6 +28,89 @@ SUPPORTED_RANGE = f"{OLDEST_MINOR} to {NEWEST_MINOR}"
 """Both, as messages name them."""
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
+Stage = Literal["alpha", "beta", "ga", "deprecated"]
+_STAGES: Mapping[str, Stage] = {"alpha": "alpha", "beta": "beta", "ga": "ga", "deprecated": "deprecated"}
+_PATTERN = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[-+].*)?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A Kubernetes version. Only ``major.minor`` decides about behaviour; the patch is for messages."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Read ``v1.36.4``, ``1.36`` or ``v1.37.0-rc.1``.
+
+        Pre-releases count as the release they lead to. Raises ValueError when the text is no version.
+        """
+        match = _PATTERN.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not a Kubernetes version; write it like v1.36.4")
+        major, minor, patch = match.groups(default="0")
+        return cls(int(major), int(minor), int(patch))
+
+    def at_least(self, minor: str) -> bool:
+        """Return True if this version is ``minor``, such as ``1.36``, or newer."""
+        return (self.major, self.minor) >= _major_and_minor(minor)
+
+    def __str__(self) -> str:
+        return f"v{self.major}.{self.minor}.{self.patch}"
+
+
+@cache
+def _major_and_minor(text: str) -> tuple[int, int]:
+    """Parse a minor version. Cached, because rules of a version are looked up for every pod and every gate."""
+    version = Version.parse(text)
+    return version.major, version.minor
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One feature gate of one version."""
+
+    stage: Stage
+    default: bool
+    locked: bool
+    """Whether it can only be set to its default."""
+
+
+@cache
+def gates_of(minor: str) -> Mapping[str, Gate]:
+    """Return the gates of the minor version ``minor``, such as ``1.36``, by name.
+
+    A version newer than the table has the gates of the newest one in it, one older than the table has none.
+    """
+    rows = _rows_of(GATES, minor)
+    return MappingProxyType(
+        {name: Gate(_STAGES[stage], switch == "on", bool(locked)) for name, (stage, switch, *locked) in rows.items()}
+    )
+
+
+@cache
+def required_gates(minor: str) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each gate of ``minor`` that depends on others, which these are.
+
+    kube-scheduler refuses to start when a gate is on and one that it requires is off.
+    """
+    return MappingProxyType({name: tuple(names) for name, names in _rows_of(NEEDS, minor).items()})
+
+
+def _rows_of(table: Mapping[str, str], minor: str) -> dict[str, list[str]]:
+    """Return the words that hold in ``minor``, for each name that has any then."""
+    version = Version.parse(minor)
+    rows: dict[str, list[str]] = {}
+    for name, history in table.items():
+        for entry in history.split(", "):
+            since, *words = entry.split(" ")
+            if version.at_least(since):
+                rows[name] = words
+        if rows.get(name) == ["removed"]:
+            del rows[name]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from scheduler_runtime.catalog.kubernetes_version import Version
-from scheduler_runtime.catalog.target import Target
+from scheduler_runtime.catalog.target import Target, Version
 
 
 @dataclass(frozen=True, slots=True)

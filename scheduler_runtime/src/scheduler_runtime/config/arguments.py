@@ -33,7 +33,7 @@ class Arguments:
 
     def __init__(self, target: Target, others: Mapping[str, Declaration]) -> None:
         self.target = target
-        self.others = others
+        self._declarations = {**catalog.in_tree(), **others}
         self.configured: set[str] = set()
         """The plugins that have an entry, whatever is wrong with the entry."""
         self.valid: dict[str, PluginArgs] = {}
@@ -96,7 +96,7 @@ class Arguments:
         """Return the model of a plugin's arguments; None when it takes none or is not known."""
         if name in catalog.IN_TREE_ARGS:
             return catalog.IN_TREE_ARGS[name]
-        declaration = self.others.get(name) or catalog.find(name)
+        declaration = self._declarations.get(name)
         return declaration.args if declaration else None
 
 

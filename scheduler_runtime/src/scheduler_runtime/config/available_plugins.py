@@ -45,7 +45,8 @@ def missing_plugins(engine: Engine, plugins: Iterable[str], declared: Container[
     """
     if engine != "Python":
         return ()
-    return tuple(name for name in dict.fromkeys(plugins) if catalog.find(name) is None and name not in declared)
+    own = catalog.in_tree()
+    return tuple(name for name in dict.fromkeys(plugins) if name not in own and name not in declared)
 
 
 def python_only_plugins(engine: Engine, plugins: Iterable[str], declared: Mapping[str, Declaration]) -> tuple[str, ...]:

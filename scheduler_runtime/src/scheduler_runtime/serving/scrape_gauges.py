@@ -10,7 +10,7 @@ from collections import Counter as Counts
 from typing import Protocol, get_args
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import gates_of
+from scheduler_runtime.catalog.target import gates_of
 from scheduler_runtime.config import Verdict
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.metrics import Labels, Samples
