@@ -116,7 +116,7 @@ def lines(version: str, downloads: Path) -> Iterator[str]:
     names = dict(pair for text in texts for pair in _CONSTANT.findall(text))
     versions = {version, *(text for text in gate_table.READ_FROM if not text.startswith(f"{minor}."))}
     quoted = ", ".join(f'"{text}"' for text in sorted(versions))
-    yield '"""The feature gates of kube-scheduler, as ``target`` reads them. Written by tests/oracle/read_gates.py."""\n'
+    yield '"""Feature gates of kube-scheduler, as ``target`` reads them. Written by tests/oracle/read_gates.py."""\n'
     yield f"READ_FROM = ({quoted})"
     yield '"""The versions whose sources were read."""\n'
     yield "GATES = {"

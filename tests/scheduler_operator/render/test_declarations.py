@@ -7,8 +7,8 @@ import pytest
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import EventAction, Hook
 from scheduler_operator.render import Problems, check, render
-from scheduler_operator.render.declarations import declaration
 from scheduler_operator.render.outcome import Rendered
+from scheduler_operator.render.plugin_configs import declaration
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import HOOK_POINTS, Action, ClusterEvent, Rule, Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile

@@ -13,7 +13,7 @@ from scheduler_operator.cli.answers import Refusal, RefusedError, raise_if_refus
 from scheduler_operator.cli.plugin_facts import events_of, rule_fields
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, read
-from scheduler_operator.render.declarations import HOOKS, declaration_problems
+from scheduler_operator.render.plugin_configs import HOOKS, declaration_problems
 from scheduler_operator.resources.kinds import API_VERSION
 from scheduler_runtime.api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.catalog.openapi_schema import structural_schema

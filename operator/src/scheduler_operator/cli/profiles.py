@@ -23,8 +23,8 @@ from scheduler_operator.render import (
     references,
     render,
 )
-from scheduler_operator.render.declarations import read_declarations
 from scheduler_operator.render.findings import CODES
+from scheduler_operator.render.plugin_configs import read_declarations
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target

@@ -12,7 +12,7 @@ from scheduler_operator.render.drafts import read, references, uses
 from scheduler_operator.render.findings import Lint
 from scheduler_operator.render.joining import join_problem, joiners, owner_name
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
-from scheduler_operator.render.plugin_config_check import check
+from scheduler_operator.render.plugin_configs import check
 from scheduler_operator.render.render_pass import RenderInputs, render_or_problems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config

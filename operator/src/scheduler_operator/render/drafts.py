@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from scheduler_operator.models import ProfileSpec, Scheduler
 from scheduler_operator.models.fields import DNS_LABEL
+from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.plugins import PluginSet
-from scheduler_operator.render import node_selection
 from scheduler_operator.render.lenient_reading import AnyModel, Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
 from scheduler_operator.render.outcome import PluginConfigs, Problems
@@ -23,6 +23,14 @@ from scheduler_operator.resources.names import (
 )
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
+
+NODE_AFFINITY = "NodeAffinity"
+"""The plugin to which ``spec.nodes`` is passed, as its addedAffinity."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_TERMS = "nodeSelectorTerms"
+
+Expressions = Sequence[Mapping[str, Any]]
+"""Requirements on the labels of a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +48,14 @@ class Draft:
     missing: tuple[Problem, ...]
     """Problems of references to PluginConfigs that do not exist."""
 
-    @property
-    def name(self) -> str:
-        return self.profile.name
-
-    @property
-    def scheduler(self) -> Scheduler:
-        return self.spec.scheduler or Scheduler()
-
-    @property
-    def enabled(self) -> dict[str, list[str]]:
-        """The extension points at which each plugin is enabled by name; multiPoint is not among them."""
-        enabled: dict[str, list[str]] = {}
-        plugins = self.spec.plugins
-        for name, field in type(plugins).model_fields.items() if plugins else ():
-            for plugin in (getattr(plugins, name) or PluginSet()).enabled or ():
-                points = enabled.setdefault(plugin.name, [])
-                points.extend([field.alias or name] if name != "multi_point" else [])
-        return enabled
-
-    @property
-    def plugins(self) -> list[str]:
-        """Every plugin that the profile enables or gives arguments to."""
-        return [*self.enabled, *(entry.name for entry in self.spec.plugin_config or ())]
+    name: str
+    scheduler: Scheduler
+    node_expressions: Expressions
+    """The nodes that the profile is limited to; empty for every node."""
+    enabled: Mapping[str, Sequence[str]]
+    """The extension points at which each plugin is enabled by name; multiPoint is not among them."""
+    plugins: Sequence[str]
+    """Every plugin that the profile enables or gives arguments to."""
 
 
 def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec") -> AnyModel | Problems:
@@ -95,6 +88,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
         for index, entry in enumerate(spec.plugin_config or ())
         if entry.ref and entry.ref not in plugin_configs
     ]
+    enabled = _enabled_plugins(spec)
     return Draft(
         profile,
         spec,
@@ -108,7 +102,22 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
             *reading.at_source_paths(_mistakes(profile.name, spec, plugin_configs)),
         ),
         missing=tuple(reading.at_source_paths(missing)),
+        name=profile.name,
+        scheduler=spec.scheduler or Scheduler(),
+        node_expressions=node_expressions(spec.nodes),
+        enabled=enabled,
+        plugins=[*enabled, *(entry.name for entry in spec.plugin_config or ())],
     )
+
+
+def _enabled_plugins(spec: ProfileSpec) -> dict[str, list[str]]:
+    enabled: dict[str, list[str]] = {}
+    plugins = spec.plugins
+    for name, field in type(plugins).model_fields.items() if plugins else ():
+        for plugin in (getattr(plugins, name) or PluginSet()).enabled or ():
+            points = enabled.setdefault(plugin.name, [])
+            points.extend([field.alias or name] if name != "multi_point" else [])
+    return enabled
 
 
 Entry = tuple[dict[str, Any], Fields]
@@ -138,25 +147,60 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
         subtree = Fields(origin(path, label), {"name": origin(f"{path}.name", label)})
         subtree["args"] = with_origins(args, origin(args_path, label))
         entries.append(({"name": plugin_args.name, "args": args}, subtree))
-    if expressions := node_selection.expressions(spec.nodes):
+    if expressions := node_expressions(spec.nodes):
         # They are added to the arguments of NodeAffinity; a second entry of one plugin is refused later.
         nodes = Origin(f"{prefix}spec.nodes", "spec.nodes", name, is_whole=True)
-        index = next((index for index, (entry, _) in enumerate(entries) if entry["name"] == node_selection.PLUGIN), -1)
+        index = next((index for index, (entry, _) in enumerate(entries) if entry["name"] == NODE_AFFINITY), -1)
         if index < 0:
             entry: dict[str, Any] = {
-                "name": node_selection.PLUGIN,
-                "args": node_selection.added_affinity({}, expressions),
+                "name": NODE_AFFINITY,
+                "args": _added_affinity({}, expressions),
             }
             entries.append((entry, Fields(nodes, {key: with_origins(value, nodes) for key, value in entry.items()})))
         else:
             entry, subtree = entries[index]
-            new_args = node_selection.added_affinity(entry["args"], expressions)
+            new_args = _added_affinity(entry["args"], expressions)
             new_tree = Fields(subtree.origin, {**subtree, "args": replace_subtree(new_args, subtree["args"], nodes)})
             entries[index] = {**entry, "args": new_args}, new_tree
     if entries:
         part["pluginConfig"] = [entry for entry, _ in entries]
         tree["pluginConfig"] = Items(origin("spec.pluginConfig"), [subtree for _, subtree in entries])
     return part, tree
+
+
+def node_expressions(nodes: LabelSelector | None) -> Expressions:
+    """Return the requirements of ``spec.nodes`` on a node's labels; none when it is absent or empty: every node."""
+    if nodes is None:
+        return ()
+    labels = sorted((nodes.match_labels or {}).items())
+    return [
+        *({"key": key, "operator": "In", "values": [value]} for key, value in labels),
+        *(requirement.model_dump(by_alias=True, exclude_none=True) for requirement in nodes.match_expressions or ()),
+    ]
+
+
+def _added_affinity(args: Mapping[str, Any], required_labels: Expressions) -> Mapping[str, Any]:
+    """Return the ``args`` of NodeAffinity with ``required_labels`` added to what they require already.
+
+    Parts that are malformed are left as they are: validation of the arguments reports them.
+    """
+    added = args.get("addedAffinity") or {}
+    if not isinstance(added, Mapping):
+        return args
+    required = added.get(_REQUIRED)
+    if required is None:
+        required = {_TERMS: [{"matchExpressions": list(required_labels)}]}
+    elif isinstance(required, Mapping) and isinstance(required.get(_TERMS), list):
+        terms = list(required[_TERMS])
+        for index, term in enumerate(terms):
+            # A term without requirements matches no node in Kubernetes. With ours it would match some.
+            if not isinstance(term, Mapping) or not any(term.values()):
+                continue
+            own = term.get("matchExpressions") or []
+            if isinstance(own, list):
+                terms[index] = {**term, "matchExpressions": [*own, *required_labels]}
+        required = {**required, _TERMS: terms}
+    return {**args, "addedAffinity": {**added, _REQUIRED: required}}
 
 
 def references(profile: UserObject) -> set[str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from scheduler_operator.models.status import Reason
 from scheduler_operator.render.assembly import BERTHS_DEFAULT
-from scheduler_operator.render.node_selection import Expressions
+from scheduler_operator.render.drafts import Expressions
 from scheduler_operator.render.origins import Origins
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config

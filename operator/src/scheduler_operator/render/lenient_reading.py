@@ -72,7 +72,7 @@ def read_leniently(
     reading: Reading[AnyModel] = Reading(source, None, prefix=prefix)
     while True:
         try:
-            value = validate(_remove(reading.removed, source))
+            value = validate(_remove(reading.removed, source) if reading.removed else source)
         except ValidationError as error:
             # Problems of the rest that a removed part may have caused are left out by at_source_paths.
             new_problems = [problem.below(prefix) for problem in explain(error, model)]

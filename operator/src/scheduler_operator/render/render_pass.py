@@ -12,14 +12,14 @@ from typing import Any
 
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
-from scheduler_operator.render import effective_plugins, findings, node_selection
+from scheduler_operator.render import effective_plugins, findings
 from scheduler_operator.render.assembly import assemble, extender_positions
-from scheduler_operator.render.declarations import Declarations, read_declarations
-from scheduler_operator.render.drafts import Draft, make_draft
+from scheduler_operator.render.drafts import NODE_AFFINITY, Draft, make_draft
 from scheduler_operator.render.joining import conflicts, extender_conflicts
-from scheduler_operator.render.lenient_reading import read_leniently
+from scheduler_operator.render.lenient_reading import Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Origin, Origins
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.plugin_configs import Declarations, read_declarations
 from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
@@ -87,9 +87,13 @@ class RenderPass:
     def __init__(self, drafts: Sequence[Draft], inputs: RenderInputs, problems: ProblemsByProfile) -> None:
         self.drafts = drafts
         self.owner = drafts[0]
+        self.readings = {draft.name: draft.reading for draft in drafts}
         self.inputs = inputs
         self.problems = problems
         self.engine: Engine = self.owner.spec.engine
+        self.lint_engine: config.Engine = "Python" if self.engine == "Python" else "KubeScheduler"
+        if self.engine == "KubeScheduler" and not self.owner.scheduler.image:
+            self.lint_engine = "UpstreamImage"
         # The version and the gates that the owner names; the cluster's where it names none.
         own_version, gates = self.owner.scheduler.kubernetes_version, self.owner.scheduler.feature_gates or {}
         version = Version.parse(own_version) if own_version else inputs.target.version
@@ -107,7 +111,7 @@ class RenderPass:
             return self.problems.by_profile()
         raw, origins = self.assemble_and_override()
         document = self.read_document(raw, origins)
-        expanded = self.expand(raw, origins)
+        expanded = self.expand(raw, document, origins)
         # Also when the document is unreadable: the author learns of all problems at once.
         for draft in self.drafts:
             self.check_arguments(draft)
@@ -178,13 +182,19 @@ class RenderPass:
             self.add_document_problem(problem, origins)
         return None if reading.problems else reading.value
 
-    def expand(self, raw: Mapping[str, Any], origins: Origins) -> dict[str, EffectiveProfile]:
-        """Return the effective form of each readable profile, whether or not the whole document is readable."""
+    def expand(
+        self, raw: Mapping[str, Any], document: Document | None, origins: Origins
+    ) -> dict[str, EffectiveProfile]:
+        """Return the effective form of each readable profile, whether or not the whole ``document`` is readable."""
+        if document is not None:
+            readings = [Reading(part, own) for part, own in zip(raw["profiles"], document.profiles, strict=True)]
+        else:
+            readings = [
+                read_leniently(Profile, part, validate=lambda value: Profile.model_validate_json(json.dumps(value)))
+                for part in raw["profiles"]
+            ]
         expanded: dict[str, EffectiveProfile] = {}
-        for index, (draft, part) in enumerate(zip(self.drafts, raw["profiles"], strict=True)):
-            reading = read_leniently(
-                Profile, part, validate=lambda value: Profile.model_validate_json(json.dumps(value))
-            )
+        for index, (draft, reading) in enumerate(zip(self.drafts, readings, strict=True)):
             if reading.value is None:
                 continue  # its problems are among those of the document
             plugins = self.declarations.with_stand_ins(draft.enabled)
@@ -197,9 +207,9 @@ class RenderPass:
             else:
                 expanded[draft.name] = effective
                 filters = {plugin.name for plugin in effective.points["filter"]}
-                if node_selection.expressions(draft.spec.nodes) and node_selection.PLUGIN not in filters:
-                    message = f"has no effect, because {node_selection.PLUGIN} does not filter; enable it, "
-                    self.add_problems(draft.name, [Problem("spec.nodes", f"{message}or leave nodes out")])
+                if draft.node_expressions and NODE_AFFINITY not in filters:
+                    message = f"has no effect, because {NODE_AFFINITY} does not filter; enable it, or leave nodes out"
+                    self.add_problems(draft.name, [Problem("spec.nodes", message)])
         return expanded
 
     def lint(
@@ -207,9 +217,8 @@ class RenderPass:
     ) -> dict[str, tuple[Finding, ...]]:
         """Return the findings that are not allowed, by profile; those that are errors become problems."""
         # Findings about nodes speak of addedAffinity, which the author of spec.nodes has never seen.
-        raw_findings = self.inputs.lint(document, self.target, self.declarations.plugins, self.lint_engine(), expanded)
-        expressions = [node_selection.expressions(draft.spec.nodes) for draft in self.drafts]
-        reworded = findings.reword_for_nodes(raw_findings, expressions)
+        raw_findings = self.inputs.lint(document, self.target, self.declarations.plugins, self.lint_engine, expanded)
+        reworded = findings.reword_for_nodes(raw_findings, [draft.node_expressions for draft in self.drafts])
         profiles = {draft.name: draft.profile for draft in self.drafts}
         by_profile = findings.findings_by_profile(reworded, origins, profiles)
         for name, own in by_profile.items():
@@ -225,19 +234,12 @@ class RenderPass:
 
     def add_problems(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
         """Add ``problems`` of the readable part of a profile."""
-        draft = next(draft for draft in self.drafts if draft.name == profile)
-        self.problems.add(profile, draft.reading.at_source_paths(problems), reason)
+        self.problems.add(profile, self.readings[profile].at_source_paths(problems), reason)
 
     def plugin_exists(self, plugin: str) -> bool:
         if plugin in self.declarations.plugins or plugin in self.declarations.problems:
             return True
         return catalog.exists_in(plugin, self.target.version) or catalog.find(plugin) is not None
-
-    def lint_engine(self) -> config.Engine:
-        """Return the engine as the linter names it."""
-        if self.engine == "KubeScheduler" and not self.owner.scheduler.image:
-            return "UpstreamImage"
-        return "Python" if self.engine == "Python" else "KubeScheduler"
 
     def to_rendered(
         self,
@@ -247,7 +249,8 @@ class RenderPass:
         expanded: Mapping[str, EffectiveProfile],
         findings_by_profile: Mapping[str, tuple[Finding, ...]],
     ) -> Rendered:
-        text, extras = format_document(raw, origins.tree, self.heading()), self.extras()
+        heading = self.heading()
+        text, extras = format_document(raw, origins.tree, heading), self.extras(heading)
         plugins = self.declarations.plugins
         rules = [
             rule for effective in expanded.values() for rule in effective_plugins.required_rules(effective, plugins)
@@ -256,7 +259,7 @@ class RenderPass:
         members = {
             name: Member(
                 effective,
-                absent=frozenset(config.missing_plugins(self.lint_engine(), effective.names)),
+                absent=frozenset(config.missing_plugins(self.lint_engine, effective.names)),
                 foreign=frozenset(effective.names) & frozenset(plugins),
                 findings=findings_by_profile[name],
                 summary=effective_plugins.summarize(effective, self.target),
@@ -284,7 +287,7 @@ class RenderPass:
         rules = f" by the rules of {NEWEST_MINOR}" if catalog.newer_version_remark(self.target.version) else ""
         return f"{kind} {names}, for {self.target}{rules}. Written by berth: change the profile, not this text."
 
-    def extras(self) -> str:
+    def extras(self, heading: str) -> str:
         """Return ``berth.yaml``: settings of the Python engine that upstream's document has no field for."""
         if self.engine != "Python":
             return ""
@@ -293,4 +296,4 @@ class RenderPass:
             extras["plugins"] = plugins
         if len(self.drafts) > 1 and any(draft.extenders for draft in self.drafts):
             extras["extenders"] = extender_positions(self.drafts)
-        return format_plain(extras, self.heading())
+        return format_plain(extras, heading)

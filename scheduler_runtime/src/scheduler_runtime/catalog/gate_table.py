@@ -1,4 +1,4 @@
-"""The feature gates of kube-scheduler, as ``target`` reads them. Written by tests/oracle/read_gates.py."""
+"""Feature gates of kube-scheduler, as ``target`` reads them. Written by tests/oracle/read_gates.py."""
 
 READ_FROM = ("1.35.4", "1.36.4", "1.37.1")
 """The versions whose sources were read."""
