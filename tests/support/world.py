@@ -81,7 +81,7 @@ class World:
     # What can be seen.
 
     def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
-        return get_or_none(self.api, KINDS[kind].path(namespace, name))
+        return get_or_none(self.api, f"{KINDS[kind].collection(namespace)}/{name}")
 
     def pods(self, app: str) -> list[Object]:
         selector = f"labelSelector={quote(f'app={app}')}"

@@ -63,10 +63,10 @@ class Installed:
         self.cluster.kubectl("delete", kind, name, "--wait=false", *where)
 
     def get(self, kind: str, name: str) -> Object | None:
-        return get_or_none(self.api, KINDS[kind].path(NAMESPACE, name))
+        return get_or_none(self.api, f"{KINDS[kind].collection(NAMESPACE)}/{name}")
 
     def patch(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
-        self.api.merge(KINDS[kind].path(NAMESPACE, name), change)
+        self.api.merge(f"{KINDS[kind].collection(NAMESPACE)}/{name}", change)
 
     def condition(self, name: str, of: str, kind: str = "schedulerprofile") -> Object:
         """The condition of that type about the newest generation, ``{}`` when there is none."""

@@ -14,7 +14,7 @@ from scheduler_operator.cluster.api import APPLY, JSON_PATCH, Api, ApiError
 from scheduler_operator.cluster.field_ownership import FIELD_MANAGER, foreign_managers, ownership_patch
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.kinds import Kind, kind_of
+from scheduler_operator.resources.kinds import Kind
 from scheduler_operator.resources.names import (
     MANAGED_BY,
     MANAGED_BY_LABEL,
@@ -77,6 +77,8 @@ class Cluster:
     def __init__(self, api: Api, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
+        self._collections = {kind: kind.collection(namespace) for kind in kinds.ALL}
+        """The path of each kind's objects."""
         self._applied: dict[Identity, AppliedVersion] = {}
 
     async def version(self) -> Version:
@@ -172,7 +174,7 @@ class Cluster:
             "metadata": {"name": user_object.name, "uid": user_object.uid},
             "status": status,
         }
-        path = f"{kind.path(self._namespace, user_object.name)}/status"
+        path = f"{self._collections[kind]}/{user_object.name}/status"
         try:
             await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
         except ApiError as error:
@@ -196,19 +198,22 @@ class Cluster:
         owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": deployment["metadata"]["uid"]}
         metadata = {"name": name, "namespace": self._namespace, "ownerReferences": [owner]}
         manifest = {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name, "metadata": metadata}
-        path = kinds.LEASE.path(self._namespace, name)
+        path = f"{self._collections[kinds.LEASE]}/{name}"
         await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+
+    def _path(self, manifest: Object) -> str:
+        return f"{self._collections[_kind_of(manifest)]}/{manifest['metadata']['name']}"
 
     async def _get(self, kind: Kind, name: str) -> Object | None:
         try:
-            return dict(await self._api.request("GET", kind.path(self._namespace, name)))
+            return dict(await self._api.request("GET", f"{self._collections[kind]}/{name}"))
         except ApiError as error:
             if error.is_missing:
                 return None
             raise
 
     async def _list(self, kind: Kind, query: Mapping[str, str] | None = None) -> list[Object]:
-        answer = await self._api.request("GET", kind.collection(self._namespace), query=query)
+        answer = await self._api.request("GET", self._collections[kind], query=query)
         # Items of a list carry neither apiVersion nor kind.
         return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer["items"]]
 
@@ -217,7 +222,7 @@ class Cluster:
 
         They were not listed, which goes by label: an object of another may still have the name.
         """
-        existing = await asyncio.gather(*(self._get(kind_of(new), new["metadata"]["name"]) for new in missing))
+        existing = await asyncio.gather(*(self._get(_kind_of(new), new["metadata"]["name"]) for new in missing))
         foreign = []
         for live in filter(None, existing):
             labels, owners = live["metadata"].get("labels", {}), live["metadata"].get("ownerReferences", ())
@@ -245,14 +250,15 @@ class Cluster:
                 await self._delete(live)  # the API server never changes that field: only a new object helps
             elif not _is_shared(live):
                 await self._adopt(live)
-        path = kind_of(manifest).path(self._namespace, manifest["metadata"]["name"])
-        applied: Object = await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+        applied: Object = await self._api.request(
+            "PATCH", self._path(manifest), manifest, query=_FORCED, content_type=APPLY
+        )
         self._applied[_identity(applied)] = AppliedVersion.of(applied, digest)
         return applied
 
     async def _adopt(self, live: Object) -> None:
         """Take over fields that others added, so that the next apply removes those that are not desired."""
-        path = kind_of(live).path(self._namespace, live["metadata"]["name"])
+        path = self._path(live)
         for attempt in range(ADOPTION_ATTEMPTS):
             if not (patch := ownership_patch(live)):
                 return
@@ -267,11 +273,10 @@ class Cluster:
                 return
 
     async def _delete(self, live: Object) -> None:
-        path = kind_of(live).path(self._namespace, live["metadata"]["name"])
         # By uid: an object that somebody made under the same name meanwhile stays.
         options = {"preconditions": {"uid": live["metadata"]["uid"]}, "propagationPolicy": "Background"}
         try:
-            await self._api.request("DELETE", path, options)
+            await self._api.request("DELETE", self._path(live), options)
         except ApiError as error:
             if not error.is_missing:
                 raise
@@ -281,9 +286,19 @@ def _identity(manifest: Object) -> Identity:
     return manifest["kind"], manifest["metadata"]["name"]
 
 
+_KINDS = {(kind.api_version, kind.name, kind.home): kind for kind in kinds.ALL_GENERATED}
+
+
+def _kind_of(manifest: Object) -> Kind:
+    key = (manifest["apiVersion"], manifest["kind"])
+    # A RoleBinding in kube-system is another Kind than one in the operator's namespace, with a path of its own.
+    in_own_namespace = _KINDS[(*key, "")]
+    return _KINDS.get((*key, manifest["metadata"].get("namespace", "")), in_own_namespace)
+
+
 def _is_shared(live: Object) -> bool:
     """Return whether others are meant to write to the object: a Lease is written by its holder."""
-    return kind_of(live) is kinds.LEASE
+    return _kind_of(live) is kinds.LEASE
 
 
 def _immutable_value(manifest: Object, kind: str) -> Any:

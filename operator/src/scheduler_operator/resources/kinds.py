@@ -1,8 +1,6 @@
 """The kinds of objects that the operator reads and writes, with their paths at the API server."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 GROUP = "berth.dev"
 VERSION = "v1alpha1"
@@ -30,10 +28,6 @@ class Kind:
         root = f"/apis/{self.group}" if self.group else "/api"
         inside = f"/namespaces/{self.home or namespace}" if self.namespaced else ""
         return f"{root}/{self.version}{inside}/{self.plural}"
-
-    def path(self, namespace: str, name: str) -> str:
-        """The path of one object."""
-        return f"{self.collection(namespace)}/{name}"
 
 
 PROFILE = Kind(GROUP, VERSION, "schedulerprofiles", "SchedulerProfile", namespaced=False)
@@ -76,13 +70,4 @@ WATCHED = (*GENERATED, POD)
 """Every kind whose changes may concern a profile."""
 
 ALL_GENERATED = (*GENERATED, READER_BINDING)
-
-_BY_NAME = {(kind.api_version, kind.name, kind.home): kind for kind in ALL_GENERATED}
-
-
-def kind_of(manifest: Mapping[str, Any]) -> Kind:
-    """The kind of a generated object."""
-    key = (manifest["apiVersion"], manifest["kind"])
-    # A RoleBinding in kube-system is another Kind than one in the operator's namespace, with a path of its own.
-    in_own_namespace = _BY_NAME[(*key, "")]
-    return _BY_NAME.get((*key, manifest["metadata"].get("namespace", "")), in_own_namespace)
+ALL = (PROFILE, PLUGIN_CONFIG, EVENT, POD, *ALL_GENERATED)
