@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from scheduler_operator.desired.workload import Release
-from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version
 
@@ -47,10 +47,10 @@ def document(scheduler_profile: UserObject, *configs: UserObject) -> Any:
     return yaml.safe_load(rendered(scheduler_profile, *configs).text)
 
 
-def problems(scheduler_profile: UserObject, *configs: UserObject) -> Problems:
+def problems(scheduler_profile: UserObject, *configs: UserObject) -> ObjectProblems:
     """What is wrong with ``written``; a test that gives a right profile fails here."""
     outcome = render([scheduler_profile], {item.name: item for item in configs}, NAMESPACE, Target(V1_36))
-    assert isinstance(outcome, Problems)
+    assert isinstance(outcome, ObjectProblems)
     return outcome
 
 

@@ -9,7 +9,7 @@ import yaml
 
 import devcluster
 from devcluster import Cluster, Spec
-from scheduler_operator.cluster.api import Api, ApiError
+from scheduler_operator.cluster.api import ApiConnection, RequestError
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.resources import kinds
 from tests.integration.operator.running import NAMESPACE, Object, apply_crds, plugin_config, profile
@@ -124,10 +124,10 @@ def attempt(server: Cluster, manifest: Object) -> str:
     query = {"dryRun": "All", "fieldValidation": "Strict"}
 
     async def create() -> str:
-        api = Api(Credentials(str(server.kubeconfig)), "test")
+        api = ApiConnection(Credentials(str(server.kubeconfig)), "test")
         try:
             await api.request("POST", kind.collection(NAMESPACE), manifest, query=query)
-        except ApiError as error:
+        except RequestError as error:
             return error.message
         finally:
             await api.finish()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scheduler_operator.app.process import OperatorProcess
-from scheduler_operator.cluster.api import ApiError
+from scheduler_operator.cluster.api import RequestError
 
 
 class Forbidding:
     """An API server that lets nobody look at Deployments."""
 
     async def own_lease_by_deployment(self, name: str) -> None:
-        raise ApiError(f"GET /apis/apps/v1/deployments/{name}", 403, "Forbidden", "no right to see it")
+        raise RequestError(f"GET /apis/apps/v1/deployments/{name}", 403, "Forbidden", "no right to see it")
 
 
 async def test_a_lease_that_cannot_be_tied_to_the_deployment_is_reported_and_holds_nothing_up(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.cluster.api import APPLY, Api, ApiError
+from scheduler_operator.cluster.api import APPLY, ApiConnection, RequestError
 from scheduler_operator.cluster.credentials import Credentials
-from scheduler_operator.cluster.objects import Cluster
+from scheduler_operator.cluster.objects import ClusterObjects
 from tests.scheduler_operator.builders import kubeconfig, profile
 from tests.support.threads import in_a_thread
 
@@ -61,7 +61,7 @@ def ask(port: int, directory: Path, *request: Any, **more: Any) -> Any:
     """Send one request as a process of its own would."""
 
     async def send() -> Any:
-        api = Api(Credentials(kubeconfig(directory, f"http://127.0.0.1:{port}")), "berth-operator/test")
+        api = ApiConnection(Credentials(kubeconfig(directory, f"http://127.0.0.1:{port}")), "berth-operator/test")
         try:
             return await api.request(*request, **more)
         finally:
@@ -85,7 +85,7 @@ def test_a_request_carries_body_headers_and_query(server: Server, tmp_path: Path
 
 def test_a_refusal_is_reported_in_the_servers_words(server: Server, tmp_path: Path) -> None:
     server.answers = [(403, json.dumps(FORBIDDEN))]
-    with pytest.raises(ApiError) as caught:
+    with pytest.raises(RequestError) as caught:
         ask(server.port, tmp_path, "GET", "/api/v1/pods")
     assert (caught.value.status, caught.value.reason) == (403, "Forbidden")
     assert str(caught.value) == f"GET /api/v1/pods: 403 Forbidden: {FORBIDDEN['message']}"
@@ -99,32 +99,32 @@ def test_a_token_that_is_refused_is_read_again_and_the_request_repeated(server: 
 
 def test_a_token_that_stays_refused_is_an_error(server: Server, tmp_path: Path) -> None:
     server.answers = [(401, "{}"), (401, '{"reason": "Unauthorized", "message": "Unauthorized"}')]
-    with pytest.raises(ApiError, match="401 Unauthorized"):
+    with pytest.raises(RequestError, match="401 Unauthorized"):
         ask(server.port, tmp_path, "GET", "/version")
 
 
 def test_an_answer_that_is_not_json_is_reported_as_it_is(server: Server, tmp_path: Path) -> None:
     server.answers = [(502, "the proxy is tired")]
-    with pytest.raises(ApiError, match="502 Bad Gateway: the proxy is tired"):
+    with pytest.raises(RequestError, match="502 Bad Gateway: the proxy is tired"):
         ask(server.port, tmp_path, "GET", "/version")
 
 
 def test_a_status_that_http_does_not_know_is_reported_as_it_is(server: Server, tmp_path: Path) -> None:
     server.answers = [(529, "too busy")]
-    with pytest.raises(ApiError, match="529 Unknown: too busy"):
+    with pytest.raises(RequestError, match="529 Unknown: too busy"):
         ask(server.port, tmp_path, "GET", "/version")
 
 
 @pytest.mark.parametrize("text", ["<html>welcome", "[1]", ""])
 def test_a_success_that_is_no_object_is_an_error(server: Server, tmp_path: Path, text: str) -> None:
     server.answers = [(200, text)]
-    with pytest.raises(ApiError, match="200 OK: the answer is not a JSON object") as caught:
+    with pytest.raises(RequestError, match="200 OK: the answer is not a JSON object") as caught:
         ask(server.port, tmp_path, "GET", "/version")
     assert text in str(caught.value)
 
 
 def test_no_answer_is_an_error_without_a_status(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match="no answer from the API server") as caught:
+    with pytest.raises(RequestError, match="no answer from the API server") as caught:
         ask(1, tmp_path, "GET", "/version")
     assert caught.value.status == 0
     assert not caught.value.is_missing
@@ -132,7 +132,7 @@ def test_no_answer_is_an_error_without_a_status(server: Server, tmp_path: Path) 
 
 def test_what_is_not_there_is_missing(server: Server, tmp_path: Path) -> None:
     server.answers = [(404, '{"reason": "NotFound", "message": "not found"}')]
-    with pytest.raises(ApiError) as caught:
+    with pytest.raises(RequestError) as caught:
         ask(server.port, tmp_path, "GET", "/api/v1/namespaces/x")
     assert caught.value.is_missing
 
@@ -144,8 +144,8 @@ def test_an_object_that_was_deleted_meanwhile_gets_no_status(
     server.answers = [(status, json.dumps({"reason": "NotFound", "message": "gone"}))]
 
     async def report() -> bool:
-        api = Api(Credentials(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")), "me")
-        scheduler_profile = await Cluster(api, "berth-system").report(profile("gone"), {"conditions": []})
+        api = ApiConnection(Credentials(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")), "me")
+        scheduler_profile = await ClusterObjects(api, "berth-system").report(profile("gone"), {"conditions": []})
         await api.finish()
         return scheduler_profile
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from scheduler_operator.cluster import credentials
-from scheduler_operator.cluster.credentials import REREAD_SECONDS, Credentials, CredentialsError, expiry
+from scheduler_operator.cluster.credentials import REREAD_SECONDS, Credentials, expiry
+from scheduler_runtime.kube.credentials import CredentialsError
 from tests.scheduler_operator.builders import kubeconfig
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_operator.cluster.api import ApiError
+from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.reconcile import api_refusals
 from scheduler_operator.reconcile.api_refusals import refusal_problems
 
@@ -13,8 +13,8 @@ not currently held:
 {APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}; resolution errors: [x]"""
 
 
-def error(status: int, message: str) -> ApiError:
-    return ApiError("PATCH /x", status, "Reason", message)
+def error(status: int, message: str) -> RequestError:
+    return RequestError("PATCH /x", status, "Reason", message)
 
 
 def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() -> None:
@@ -56,7 +56,7 @@ POLICY = "ValidatingAdmissionPolicy 'no-latest' with binding 'no-latest' denied 
     ],
 )
 def test_what_admission_refuses_is_not_blamed_on_the_profile(status: int, message: str) -> None:
-    refusal = ApiError("PATCH /apis/apps/v1/namespaces/n/deployments/berth-p?force=true", status, "Reason", message)
+    refusal = RequestError("PATCH /apis/apps/v1/namespaces/n/deployments/berth-p?force=true", status, "Reason", message)
     result = refusal_problems(refusal)
     assert result is not None
     assert result.reason == "PermissionMissing"

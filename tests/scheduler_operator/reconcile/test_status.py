@@ -10,19 +10,19 @@ from scheduler_operator.reconcile.scheduler_state import DeploymentState, PodTro
 from scheduler_operator.reconcile.status import (
     MESSAGE_LENGTH,
     accepted_status,
+    excluded_status,
     interrupted_status,
-    left_out_status,
     paused_status,
     plugin_config_status,
     rejected_status,
 )
-from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_operator.resources.user_object import Status, with_transition_times
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
 
-UNKNOWN = Problems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name", "there is no plugin 'X'"),))
+UNKNOWN = ObjectProblems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name", "there is no plugin 'X'"),))
 
 
 def conditions(status: Status) -> dict[str, tuple[str, str]]:
@@ -193,7 +193,7 @@ def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
 
 
 def test_several_mistakes_have_a_line_apiece_and_none_is_repeated() -> None:
-    result = Problems("Invalid", tuple(Problem(f"spec.{letter}", "is odd") for letter in "abcde"))
+    result = ObjectProblems("Invalid", tuple(Problem(f"spec.{letter}", "is odd") for letter in "abcde"))
     assert messages(rejected_status(profile(), result)) == {
         "Ready": "5 problems at spec.a, spec.b, spec.c and 2 more places",
         "Stalled": "5 problems:" + "".join(f"\n      - spec.{letter}: is odd" for letter in "abcde"),
@@ -202,7 +202,7 @@ def test_several_mistakes_have_a_line_apiece_and_none_is_repeated() -> None:
 
 def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
     assert (
-        rejected_status(profile(), UNKNOWN)["warningCount"] == left_out_status(profile(), UNKNOWN)["warningCount"] == 0
+        rejected_status(profile(), UNKNOWN)["warningCount"] == excluded_status(profile(), UNKNOWN)["warningCount"] == 0
     )
     warned = {"configHash": "abc", "warnings": [{"code": "Odd"}], "warningCount": 1, "conditions": []}
     status = rejected_status(profile(status=warned), UNKNOWN)
@@ -256,14 +256,14 @@ def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
 
 
 def test_a_very_long_message_is_cut() -> None:
-    status = rejected_status(profile(), Problems("Invalid", (Problem("spec", "x" * 10_000),)))
+    status = rejected_status(profile(), ObjectProblems("Invalid", (Problem("spec", "x" * 10_000),)))
     assert len(messages(status)["Stalled"]) == MESSAGE_LENGTH
 
 
 def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     scheduler_profile = profile()
     first = with_transition_times(rejected_status(scheduler_profile, UNKNOWN), {}, "2026-01-01T00:00:00Z")
-    other = Problems("Invalid", (Problem("spec", "another"),))
+    other = ObjectProblems("Invalid", (Problem("spec", "another"),))
     second = with_transition_times(rejected_status(scheduler_profile, other), first, "2026-01-02T00:00:00Z")
     third = with_transition_times(
         accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
@@ -359,6 +359,6 @@ def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     ],
 )
 def test_a_profile_that_is_omitted_says_who_schedules_its_pods(before: dict[str, Any], words: str) -> None:
-    status = left_out_status(profile("guest", joins="owner", status=before), UNKNOWN)
+    status = excluded_status(profile("guest", joins="owner", status=before), UNKNOWN)
     assert conditions(status)["Stalled"] == ("True", "PluginUnknown")
     assert words in status["conditions"][0]["message"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_operator.render.findings import ANNOTATION, CODES, codes_in, unknown_codes
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target
@@ -26,7 +26,7 @@ def findings_of(profile: UserObject) -> list[Finding]:
 
 def refused(profile: UserObject) -> list[str]:
     outcome = render([profile], {}, NAMESPACE, TARGET)
-    assert isinstance(outcome, Problems)
+    assert isinstance(outcome, ObjectProblems)
     return [str(problem) for problem in outcome.problems]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import EventAction, Hook
-from scheduler_operator.render import Problems, check, render
+from scheduler_operator.render import ObjectProblems, check, render
 from scheduler_operator.render.outcome import Rendered
 from scheduler_operator.render.plugin_configs import declaration
 from scheduler_operator.resources.user_object import UserObject
@@ -28,13 +28,13 @@ def declaring(name: str = "prices", declares: dict[str, Any] = DECLARES, **spec:
     return UserObject("PluginConfig", name, "uid", 1, {"plugin": "PriceCap", "declares": declares, **spec}, status={})
 
 
-def outcome(scheduler_profile: UserObject, *configs: UserObject) -> Rendered | Problems:
+def outcome(scheduler_profile: UserObject, *configs: UserObject) -> Rendered | ObjectProblems:
     return render(
         [scheduler_profile], {plugin_config.name: plugin_config for plugin_config in configs}, NAMESPACE, TARGET
     )
 
 
-def checked(plugin_config: UserObject, *others: UserObject) -> Problems | None:
+def checked(plugin_config: UserObject, *others: UserObject) -> ObjectProblems | None:
     configs = {item.name: item for item in (plugin_config, *others)}
     return check(plugin_config, configs, NAMESPACE, TARGET)
 
@@ -52,7 +52,7 @@ def test_a_declared_plugin_runs_at_its_points_with_its_rights() -> None:
 def test_a_declared_plugin_takes_the_arguments_that_its_schema_has() -> None:
     entry = {"name": "PriceCap", "args": {"maxHourlyPrice": -1, "odd": 1}}
     result = outcome(profile(engine="KubeScheduler", pluginConfig=[entry], plugins=ENABLED), declaring())
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert [problem.path for problem in result.problems] == [
         "spec.pluginConfig[0].args.maxHourlyPrice",
         "spec.pluginConfig[0].args.odd",
@@ -61,7 +61,7 @@ def test_a_declared_plugin_takes_the_arguments_that_its_schema_has() -> None:
 
 def test_a_declared_plugin_is_not_enabled_where_it_has_no_hook() -> None:
     result = outcome(profile(plugins={"bind": {"enabled": [{"name": "PriceCap"}]}}), declaring())
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert result.problems[0].path.startswith("spec.plugins.bind.enabled[0]")
     assert "nothing to do at bind" in str(result)
 
@@ -69,7 +69,7 @@ def test_a_declared_plugin_is_not_enabled_where_it_has_no_hook() -> None:
 def test_two_that_declare_one_plugin_differently_are_both_named() -> None:
     other = declaring("other", {"hooks": ["filter"]})
     result = outcome(profile(plugins=ENABLED), declaring(), other)
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert "PluginConfig other and PluginConfig prices declare PriceCap differently" in str(result)
     assert "declare PriceCap differently" in str(checked(other, declaring()))
     assert checked(declaring("same"), declaring()) is None
@@ -80,7 +80,7 @@ def test_nothing_that_follows_from_a_disagreement_is_reported_beside_it(multi_po
     plugins = {**ENABLED, "multiPoint": {"enabled": multi_point}}
     scheduler_profile = profile(plugins=plugins, pluginConfig=[{"name": "PriceCap", "args": {"anything": 1}}])
     result = outcome(scheduler_profile, declaring(), declaring("other", {"hooks": ["filter"]}))
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert [problem.path for problem in result.problems] == ["PluginConfig prices: spec.declares"]
 
 
@@ -111,14 +111,14 @@ def test_a_declaration_that_cannot_be_followed_is_reported_at_the_plugin_config(
     spec: dict[str, Any], path: str | None
 ) -> None:
     result = checked(declaring(**spec))
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     expected = "spec.args.maxHourlyPrice" if path is None else f"spec.declares.{path}".rstrip(".")
     assert [problem.path for problem in result.problems] == [expected]
 
 
 def test_a_profile_says_whose_declaration_is_wrong() -> None:
     result = outcome(profile(plugins=ENABLED), declaring(declares={**DECLARES, "argsSchema": {"type": "string"}}))
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert "PluginConfig prices: spec.declares.argsSchema.type" in [problem.path for problem in result.problems]
 
 

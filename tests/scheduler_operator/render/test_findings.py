@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.render import Problems, Rendered, render, render_shared
+from scheduler_operator.render import ObjectProblems, Rendered, render, render_shared
 from scheduler_operator.render.findings import Lint
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Finding, Severity
@@ -57,14 +57,14 @@ def test_every_one_of_several_profiles_gets_its_own() -> None:
         [profile("a"), profile("b", joins="a")], {}, NAMESPACE, TARGET, finds("profiles[1].plugins", "parallelism")
     )
     assert isinstance(outcome, Rendered)
-    paths = {name: [finding.path for finding in member.findings] for name, member in outcome.members.items()}
+    paths = {name: [finding.path for finding in member.findings] for name, member in outcome.profiles.items()}
     assert paths == {"a": ["spec.scheduler.parallelism"], "b": ["spec.plugins"]}
 
 
 def test_an_error_is_a_refusal_that_says_what_to_write() -> None:
     lint = finds("profiles[0].plugins", severity=Severity.ERROR)
     outcome = render([profile()], {}, NAMESPACE, TARGET, lint)
-    assert isinstance(outcome, Problems)
+    assert isinstance(outcome, ObjectProblems)
     assert (outcome.reason, str(outcome)) == ("Invalid", "spec.plugins: is odd. Suggested: write it otherwise (Odd)")
 
 
@@ -76,7 +76,7 @@ def test_an_error_of_one_profile_keeps_only_that_one_out() -> None:
 
     shared = render_shared(profile("a"), [profile("b", joins="a")], {}, NAMESPACE, TARGET, only_with_two)
     assert isinstance(shared.outcome, Rendered)
-    assert list(shared.left_out) == ["b"]
+    assert list(shared.excluded) == ["b"]
 
 
 @pytest.mark.parametrize("severity", Severity)

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.render import Problems, Rendered, join_problem, joiners, problems_alone, render, render_shared
+from scheduler_operator.render import (
+    ObjectProblems,
+    Rendered,
+    join_problem,
+    joiners,
+    problems_alone,
+    render,
+    render_shared,
+)
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
@@ -19,18 +27,18 @@ EXTENDER = {"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}
 FIFO = {"queueSort": {"enabled": [{"name": "Fifo"}], "disabled": [{"name": "*"}]}}
 
 
-def process(owner: UserObject, *others: UserObject) -> tuple[Rendered, dict[str, Problems]]:
+def process(owner: UserObject, *others: UserObject) -> tuple[Rendered, dict[str, ObjectProblems]]:
     shared = render_shared(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
     assert isinstance(shared.outcome, Rendered), str(shared.outcome)
-    return shared.outcome, dict(shared.left_out)
+    return shared.outcome, dict(shared.excluded)
 
 
 def test_profiles_of_a_process_stand_in_one_document_under_one_lease() -> None:
-    rendered, left_out = process(profile("a", scheduler={"replicas": 3}), profile("b", joins="a"))
-    assert left_out == {}
+    rendered, excluded = process(profile("a", scheduler={"replicas": 3}), profile("b", joins="a"))
+    assert excluded == {}
     assert [item.scheduler_name for item in rendered.document.profiles] == ["a", "b"]
     assert rendered.document.leader_election.resource_name == "berth-a"
-    assert list(rendered.members) == ["a", "b"]
+    assert list(rendered.profiles) == ["a", "b"]
     assert rendered.scheduler.replicas == 3
     assert isinstance(config.load(rendered.text), config.Document)
 
@@ -85,18 +93,18 @@ def test_who_came_first_stands_first() -> None:
 def test_a_conflict_keeps_the_later_one_out_and_names_both(
     owner: dict[str, Any], joiner: dict[str, Any], path: str, words: str
 ) -> None:
-    rendered, left_out = process(profile("a", **owner), profile("b", joins="a", **joiner))
-    assert list(rendered.members) == ["a"]
-    assert left_out["b"].reason == "JoinConflict"
-    assert [problem.path for problem in left_out["b"].problems] == [path]
-    assert words in str(left_out["b"])
+    rendered, excluded = process(profile("a", **owner), profile("b", joins="a", **joiner))
+    assert list(rendered.profiles) == ["a"]
+    assert excluded["b"].reason == "JoinConflict"
+    assert [problem.path for problem in excluded["b"].problems] == [path]
+    assert words in str(excluded["b"])
 
 
 def test_every_profile_of_a_process_asks_its_own_extenders() -> None:
     first, second = profile("a", extenders=[EXTENDER]), profile("b", joins="a")
     third = profile("c", joins="a", extenders=[EXTENDER, {**EXTENDER, "urlPrefix": "http://y"}])
-    rendered, left_out = process(first, second, third)
-    assert left_out == {}
+    rendered, excluded = process(first, second, third)
+    assert excluded == {}
     assert [extender.url_prefix for extender in rendered.document.extenders] == ["http://x", "http://x", "http://y"]
     assert yaml.safe_load(rendered.extras)["extenders"] == {"a": [0], "c": [1, 2]}
     problems_alone, _ = process(first)
@@ -105,16 +113,16 @@ def test_every_profile_of_a_process_asks_its_own_extenders() -> None:
 
 def test_a_joiner_that_is_wrong_disturbs_nobody_else() -> None:
     wrong = profile("b", joins="a", plugins={"score": {"enabled": [{"name": "Nonsense"}]}})
-    rendered, left_out = process(profile("a"), wrong, profile("c", joins="a"))
-    assert list(rendered.members) == ["a", "c"]
-    assert left_out["b"].reason == "PluginUnknown"
-    assert str(left_out["b"]).startswith("spec.plugins.score.enabled[0].name: ")
+    rendered, excluded = process(profile("a"), wrong, profile("c", joins="a"))
+    assert list(rendered.profiles) == ["a", "c"]
+    assert excluded["b"].reason == "PluginUnknown"
+    assert str(excluded["b"]).startswith("spec.plugins.score.enabled[0].name: ")
 
 
 def test_rendered_at_once_the_problems_of_others_name_them() -> None:
     wrong = profile("b", joins="a", percentageOfNodesToScore=101)
     result = render([profile("a"), wrong], {}, NAMESPACE, TARGET)
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert str(result).startswith("SchedulerProfile b: spec.percentageOfNodesToScore: 101 is too large")
 
 
@@ -128,8 +136,8 @@ def test_rendered_at_once_the_problems_of_others_name_them() -> None:
     ],
 )
 def test_what_a_joiner_cannot_have_is_refused(spec: dict[str, Any], path: str) -> None:
-    _, left_out = process(profile("a"), profile("b", **{"joins": "a", **spec}))
-    assert [problem.path for problem in left_out["b"].problems] == [path]
+    _, excluded = process(profile("a"), profile("b", **{"joins": "a", **spec}))
+    assert [problem.path for problem in excluded["b"].problems] == [path]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, problems, profile, rendered
 
@@ -172,7 +172,7 @@ FIELDS = st.sampled_from(
 @given(st.dictionaries(FIELDS, JSON))
 def test_whatever_a_spec_holds_the_outcome_is_a_document_or_problems(spec: dict[str, Any]) -> None:
     outcome = render([profile(**spec)], {}, NAMESPACE, Target(V1_36))
-    if isinstance(outcome, Problems):
+    if isinstance(outcome, ObjectProblems):
         assert all(problem.path.startswith("spec") for problem in outcome.problems)
     else:
         json.dumps(yaml.safe_load(outcome.text))

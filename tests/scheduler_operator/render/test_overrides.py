@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.render import Problems, render
+from scheduler_operator.render import ObjectProblems, render
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile, rendered
@@ -14,7 +14,7 @@ FIT: dict[str, Any] = {"plugins": {"score": {"enabled": [{"name": "NodeResources
 
 def problems(*overrides: dict[str, Any], **spec: Any) -> list[str]:
     outcome = render([profile(overrides=list(overrides), **spec)], {}, NAMESPACE, Target(V1_36))
-    assert isinstance(outcome, Problems)
+    assert isinstance(outcome, ObjectProblems)
     return [str(problem) for problem in outcome.problems]
 
 

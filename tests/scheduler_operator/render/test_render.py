@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_runtime.catalog import Target, Version
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, document, plugin_config, problems, profile, rendered
 
@@ -112,7 +112,7 @@ def test_a_version_older_than_all_supported_ones_is_refused(version: str) -> Non
 
 def test_a_cluster_older_than_all_supported_ones_is_named() -> None:
     result = render([profile()], {}, NAMESPACE, Target(Version(1, 34, 2)))
-    assert isinstance(result, Problems)
+    assert isinstance(result, ObjectProblems)
     assert str(result).startswith("the cluster's Kubernetes v1.34.2 is older than this release knows")
     assert isinstance(
         render([profile(scheduler={"kubernetesVersion": "1.35"})], {}, NAMESPACE, Target(Version(1, 34))), Rendered

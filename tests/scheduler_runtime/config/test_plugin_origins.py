@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import EffectiveProfile, Problems, Profile, expand_profile
-from scheduler_runtime.config.plugin_origins import Origin, origins
+from scheduler_runtime.config.plugin_origins import PluginOrigin, origins
 from tests.support.documents import documents
 
 V1_36, V1_37 = Target.parse("1.36"), Target.parse("1.37")
@@ -20,7 +20,7 @@ def profile(**plugins: Any) -> Profile:
     return Profile.model_validate_json(json.dumps({"schedulerName": "a", "plugins": plugins}))
 
 
-def explained(profile: Profile, target: Target = V1_36) -> Mapping[str, tuple[Origin, ...]]:
+def explained(profile: Profile, target: Target = V1_36) -> Mapping[str, tuple[PluginOrigin, ...]]:
     effective = expand_profile(profile, target)
     assert not isinstance(effective, Problems), effective
     return origins(profile, effective, target)
@@ -107,7 +107,7 @@ def agree(profile: Profile, effective: EffectiveProfile) -> None:
             check(profile, origin, {p.name: p.weight for p in defaults.points[point]})
 
 
-def check(profile: Profile, origin: Origin, defaults: Mapping[str, int]) -> None:
+def check(profile: Profile, origin: PluginOrigin, defaults: Mapping[str, int]) -> None:
     """The entry that is named says what the origin claims; without one it is a default as it stands."""
     if not origin.path:
         assert origin.runs

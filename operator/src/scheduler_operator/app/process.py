@@ -19,16 +19,16 @@ from typing import Any, TypeVar
 from scheduler_operator.app import settings
 from scheduler_operator.app.endpoints import Health, serve
 from scheduler_operator.app.settings import Settings
-from scheduler_operator.cluster.api import Api, ApiError
-from scheduler_operator.cluster.credentials import Credentials, CredentialsError
-from scheduler_operator.cluster.objects import Cluster
+from scheduler_operator.cluster.api import ApiConnection, RequestError
+from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.objects import ClusterObjects
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_runtime.kube import leader_election
+from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.metrics import Metric, fixed_gauge
 
@@ -50,8 +50,8 @@ class OperatorProcess:
         """Raises CredentialsError."""
         self.settings = options
         self.credentials = Credentials(options.kubeconfig)
-        self.api = Api(self.credentials, options.user_agent)
-        self.cluster = Cluster(self.api, options.release.namespace)
+        self.api = ApiConnection(self.credentials, options.user_agent)
+        self.cluster = ClusterObjects(self.api, options.release.namespace)
         self.work: WorkQueue[Key] = WorkQueue()
         self.stop = asyncio.Event()
         self.relisted = asyncio.Event()
@@ -113,7 +113,7 @@ class OperatorProcess:
         """Make our Deployment the owner of our Lease, so that both are deleted together; log it if that fails."""
         try:
             await self.cluster.own_lease_by_deployment(settings.LEASE)
-        except ApiError as error:  # no reason to keep profiles waiting
+        except RequestError as error:  # no reason to keep profiles waiting
             logger.warning("the Lease %s will stay when Berth is uninstalled: %s", settings.LEASE, error)
 
     async def resync(self, reconciler: Reconciler) -> None:
@@ -141,7 +141,7 @@ class OperatorProcess:
         while True:
             try:
                 return await request()
-            except ApiError as error:
+            except RequestError as error:
                 self.report_waiting(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -202,7 +202,7 @@ async def run(options: Settings) -> int:
     """Run the operator; return the exit code."""
     try:
         process = OperatorProcess(options)
-    except (CredentialsError, leader_election.CredentialsError) as error:
+    except CredentialsError as error:
         logger.error("%s", error)
         return 1
     return await process.run()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 
-class Status(IntEnum):
+class ExitCode(IntEnum):
     """Exit codes of the process."""
 
     FINE = 0
@@ -22,7 +22,7 @@ class Answer:
 
     text: str = ""
     remarks: tuple[str, ...] = ()
-    status: Status = Status.FINE
+    status: ExitCode = ExitCode.FINE
 
 
 @dataclass(frozen=True, slots=True)

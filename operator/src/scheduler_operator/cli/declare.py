@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from scheduler_operator.cli.answers import Refusal, RefusedError, raise_if_refused
 from scheduler_operator.cli.plugin_facts import events_of, rule_fields
 from scheduler_operator.models import PluginConfigSpec
-from scheduler_operator.render import Problems, read
+from scheduler_operator.render import ObjectProblems, read
 from scheduler_operator.render.plugin_configs import HOOKS, declaration_problems
 from scheduler_operator.resources.kinds import API_VERSION
 from scheduler_runtime.api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
@@ -34,7 +34,7 @@ def declare_plugins(file: str, namespace: str) -> list[dict[str, Any]]:
     refusals = []
     for plugin_config in plugin_configs:
         spec = read(PluginConfigSpec, plugin_config["spec"])
-        problems = spec.problems if isinstance(spec, Problems) else declaration_problems(spec, namespace)
+        problems = spec.problems if isinstance(spec, ObjectProblems) else declaration_problems(spec, namespace)
         for problem in problems:
             message = f"{plugin_config['spec']['plugin']}: {problem.path}: {problem.message}"
             refusals.append(Refusal(file, message))

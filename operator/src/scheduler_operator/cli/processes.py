@@ -11,7 +11,7 @@ from scheduler_operator.cli.reading import InputObjects, read_files, refusal, so
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problems, Source
-from scheduler_runtime.config.plugin_origins import Origin, origins
+from scheduler_runtime.config.plugin_origins import PluginOrigin, origins
 
 NAMESPACE = "berth-system"
 OF_ONES_OWN = "it is your own, install its package beside berth, or give a PluginConfig that declares it"
@@ -70,14 +70,14 @@ class ExplainedProfile:
 
     process: SchedulerDocument
     part: ProfilePart
-    origins: Mapping[str, tuple[Origin, ...]]
+    origins: Mapping[str, tuple[PluginOrigin, ...]]
 
     @property
     def is_document(self) -> bool:
         """True if its author wrote a KubeSchedulerConfiguration, which any engine can run."""
         return bool(self.part.source.value["kind"] == "KubeSchedulerConfiguration")
 
-    def reason(self, origin: Origin) -> str:
+    def reason(self, origin: PluginOrigin) -> str:
         """Return why a plugin runs, with paths as the author wrote them."""
         return origin.sentence(self.process.target, self.part.prefix)
 

@@ -13,7 +13,7 @@ from scheduler_operator.cli.processes import ProfilePart, SchedulerDocument, unk
 from scheduler_operator.cli.reading import InputObjects, name_of, refusal
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import (
-    Problems,
+    ObjectProblems,
     Rendered,
     check,
     join_problem,
@@ -73,11 +73,11 @@ def _render_process(owner: Source, index: "ObjectIndex", target: Target, namespa
         text=rendered.text,
         parts=tuple(
             ProfilePart(sources[name], f"profiles[{position}]" if is_patched else "spec", member.effective)
-            for position, (name, member) in enumerate(rendered.members.items())
+            for position, (name, member) in enumerate(rendered.profiles.items())
         ),
         findings=tuple(
             (sources[name], finding)
-            for name, member in rendered.members.items()
+            for name, member in rendered.profiles.items()
             for finding in (*unknown_allowances(sources[name]), *linter.restore_severities(member.findings))
             if finding.code not in sources[name].allowed_codes
         ),
@@ -160,7 +160,7 @@ class ObjectIndex:
         self._invalid_configs: set[str] = set()
         for plugin_config in objects.plugin_configs:
             name = name_of(plugin_config)
-            if isinstance(read(PluginConfigSpec, plugin_config.value["spec"]), Problems):
+            if isinstance(read(PluginConfigSpec, plugin_config.value["spec"]), ObjectProblems):
                 self._invalid_configs.add(name)
             else:
                 self.valid_configs[name] = self._configs_by_file[plugin_config.name][name] = plugin_config

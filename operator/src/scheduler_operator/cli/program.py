@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from scheduler_operator.cli.answers import Answer, RefusedError, Status
+from scheduler_operator.cli.answers import Answer, ExitCode, RefusedError
 from scheduler_operator.cli.console import Console, printable, write
 
 COMMANDS = {
@@ -70,12 +70,12 @@ def main() -> None:
     sys.exit(run(sys.argv[1:], Console.of_process(), name))
 
 
-def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Status:
+def run(arguments: Sequence[str], console: Console, name: str = "berth") -> ExitCode:
     """Run one command. Its answer is written at the end; when the input is refused, only the reasons are."""
     try:
         result: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
     except RefusedError as error:
-        answer = Answer(remarks=tuple(map(str, error.refusals)), status=Status.REFUSED)
+        answer = Answer(remarks=tuple(map(str, error.refusals)), status=ExitCode.REFUSED)
     except click.exceptions.NoArgsIsHelpError as error:
         answer = Answer(error.format_message() + "\n")
     except click.ClickException as error:
@@ -83,9 +83,9 @@ def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Stat
         help_hint = f"; see '{context.command_path} --help'" if context else ""
         command = context.command_path if context else "berth"
         message = f"{command}: {error.format_message().rstrip('.')}{help_hint}"
-        answer = Answer(remarks=tuple(message.splitlines()), status=Status.REFUSED)
+        answer = Answer(remarks=tuple(message.splitlines()), status=ExitCode.REFUSED)
     except (click.Abort, KeyboardInterrupt):
-        return Status.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a bug of ours, reported as one
         if console.debug:
             remarks = "".join(traceback.format_exception(error)).splitlines()
@@ -94,16 +94,16 @@ def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Stat
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             line = f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please "
             remarks = [f"{line}report it with the input and with what 'berth --debug …' prints"]
-        answer = Answer(remarks=tuple(remarks), status=Status.INTERNAL)
+        answer = Answer(remarks=tuple(remarks), status=ExitCode.INTERNAL)
     else:
         # click itself answers --help and --version, and returns an exit code.
         if not isinstance(result, Answer):
-            return Status(result or 0)
+            return ExitCode(result or 0)
         answer = result
     write(console.stderr, "".join(f"{printable(line)}\n" for line in answer.remarks))
     try:
         write(console.stdout, answer.text)
     except OSError as error:
         write(console.stderr, f"berth: standard output cannot be written: {error.strerror}\n")
-        return Status.NOT_WRITTEN
+        return ExitCode.NOT_WRITTEN
     return answer.status

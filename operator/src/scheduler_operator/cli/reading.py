@@ -33,14 +33,14 @@ _IMPORTED = frozenset({"ConfigMap", "Pod", "Deployment", "DaemonSet", "Policy", 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileDocuments:
     """The documents in some files, and the refusals of what cannot be read."""
 
     sources: tuple[Source, ...]
     refusals: tuple[Refusal, ...]
 
 
-def read_files(names: Iterable[str], console: Console) -> Reading:
+def read_files(names: Iterable[str], console: Console) -> FileDocuments:
     """Read every document in the files called ``names``."""
     sources: list[Source] = []
     refusals: list[Refusal] = []
@@ -49,7 +49,7 @@ def read_files(names: Iterable[str], console: Console) -> Reading:
             sources.extend(_read_file(name, console))
         except RefusedError as error:
             refusals.extend(error.refusals)
-    return Reading(tuple(sources), tuple(refusals))
+    return FileDocuments(tuple(sources), tuple(refusals))
 
 
 def refusal(source: Source, problem: Problem) -> Refusal:

@@ -23,7 +23,7 @@ JSON_PATCH = "application/json-patch+json"
 PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
-class ApiError(Exception):
+class RequestError(Exception):
     """A request failed. ``status`` is the HTTP status, or 0 when there was no answer at all."""
 
     def __init__(self, request: str, status: int, reason: str, message: str) -> None:
@@ -45,7 +45,7 @@ class ApiError(Exception):
         return self.status == HTTPStatus.NOT_FOUND
 
 
-class Api:
+class ApiConnection:
     """One connection pool to the API server. Requests block a thread each, not the event loop."""
 
     def __init__(self, credentials: Credentials, user_agent: str) -> None:
@@ -67,7 +67,7 @@ class Api:
     ) -> Any:
         """Send a request and return the object in the answer.
 
-        Raises ApiError for every answer that is not a success or not JSON, and when there is no answer.
+        Raises RequestError for every answer that is not a success or not JSON, and when there is no answer.
         """
         target = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
         loop = asyncio.get_running_loop()
@@ -83,10 +83,10 @@ class Api:
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             refusal = answer if isinstance(answer, dict) else {}
             reason = refusal.get("reason") or PHRASES.get(status, "Unknown")
-            raise ApiError(f"{method} {target}", status, reason, refusal.get("message") or str(answer))
+            raise RequestError(f"{method} {target}", status, reason, refusal.get("message") or str(answer))
         if not isinstance(answer, dict):
             message = f"the answer is not a JSON object; is this an API server? It begins: {str(answer)[:100]!r}"
-            raise ApiError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
+            raise RequestError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
         return answer
 
     def _send(self, method: str, target: str, body: Any, content_type: str) -> tuple[int, Any]:
@@ -103,7 +103,7 @@ class Api:
             payload: bytes = response.read()  # type: ignore[no-untyped-call]
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             cause = getattr(error, "reason", None) or error
-            raise ApiError(f"{method} {target}", 0, "", f"no answer from the API server: {cause}") from error
+            raise RequestError(f"{method} {target}", 0, "", f"no answer from the API server: {cause}") from error
         try:
             return response.status, json.loads(payload)
         except ValueError:

@@ -15,12 +15,10 @@ from pathlib import Path
 from kubernetes import config
 from kubernetes.client import Configuration
 
+from scheduler_runtime.kube.credentials import CredentialsError
+
 REREAD_SECONDS = 60.0
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-class CredentialsError(Exception):
-    """Credentials are missing or cannot be read; the message says what to do."""
 
 
 class Credentials:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Self
 
 from scheduler_operator import render
-from scheduler_operator.cluster.api import APPLY, JSON_PATCH, Api, ApiError
+from scheduler_operator.cluster.api import APPLY, JSON_PATCH, ApiConnection, RequestError
 from scheduler_operator.cluster.field_ownership import FIELD_MANAGER, foreign_managers, ownership_patch
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
@@ -71,10 +71,10 @@ class NameConflictError(Exception):
     """An object that has to be created exists already and belongs to somebody else."""
 
 
-class Cluster:
-    """All requests of the operator to the API server. Every method raises ApiError."""
+class ClusterObjects:
+    """All requests of the operator to the API server. Every method raises RequestError."""
 
-    def __init__(self, api: Api, namespace: str) -> None:
+    def __init__(self, api: ApiConnection, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
         self._collections = {kind: kind.collection(namespace) for kind in kinds.ALL}
@@ -89,7 +89,7 @@ class Cluster:
         """Return the names of those of our two CRDs that the API server does not serve."""
         try:
             answer = await self._api.request("GET", f"/apis/{API_VERSION}")
-        except ApiError as error:
+        except RequestError as error:
             if not error.is_missing:
                 raise
             answer = {"resources": []}
@@ -177,7 +177,7 @@ class Cluster:
         path = f"{self._collections[kind]}/{user_object.name}/status"
         try:
             await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
-        except ApiError as error:
+        except RequestError as error:
             if not error.is_missing:
                 raise
             return False
@@ -207,7 +207,7 @@ class Cluster:
     async def _get(self, kind: Kind, name: str) -> Object | None:
         try:
             return dict(await self._api.request("GET", f"{self._collections[kind]}/{name}"))
-        except ApiError as error:
+        except RequestError as error:
             if error.is_missing:
                 return None
             raise
@@ -265,7 +265,7 @@ class Cluster:
             try:
                 query = {"fieldManager": FIELD_MANAGER}
                 await self._api.request("PATCH", path, patch, query=query, content_type=JSON_PATCH)
-            except ApiError as error:  # another writer, of its status for example, was faster
+            except RequestError as error:  # another writer, of its status for example, was faster
                 if error.status != HTTPStatus.CONFLICT or attempt + 1 == ADOPTION_ATTEMPTS:
                     raise
                 live = await self._api.request("GET", path)
@@ -277,7 +277,7 @@ class Cluster:
         options = {"preconditions": {"uid": live["metadata"]["uid"]}, "propagationPolicy": "Background"}
         try:
             await self._api.request("DELETE", self._path(live), options)
-        except ApiError as error:
+        except RequestError as error:
             if not error.is_missing:
                 raise
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_operator.models import Scheduler
+from scheduler_operator.models import SchedulerSpec
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources.names import (
     ACCOUNT_ANNOTATION,
@@ -87,7 +87,7 @@ def pod_disruption_budget(profile: UserObject, namespace: str) -> Object:
     }
 
 
-def replicas(scheduler: Scheduler) -> int:
+def replicas(scheduler: SchedulerSpec) -> int:
     """Return how many processes a profile asks for."""
     return DEFAULT_REPLICAS if scheduler.replicas is None else scheduler.replicas
 

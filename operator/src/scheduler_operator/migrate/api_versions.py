@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from scheduler_operator.migrate.draft import ArgsDraft, PluginEntry, ProfileDraft
+from scheduler_operator.migrate.draft import ArgsDraft, PluginDraft, ProfileDraft
 from scheduler_operator.migrate.input_part import ImportNotes
 from scheduler_operator.migrate.removed_plugins import replace_removed_plugins
 
@@ -112,7 +112,7 @@ def keep_old_weights(draft: ProfileDraft, notes: ImportNotes, path: str) -> None
     score, everywhere = draft.at("score"), draft.at("multiPoint")
     # A plugin that the input names itself has the weight that the input gives it; one that is off needs none.
     entries = [
-        PluginEntry(name, weight, path)
+        PluginDraft(name, weight, path)
         for name, weight in _OLD_WEIGHTS.items()
         if not (score.disables(name) or score.enables(name) or everywhere.disables(name) or everywhere.enables(name))
     ]
@@ -159,15 +159,15 @@ def enable_new_plugins_wholly(draft: ProfileDraft, notes: ImportNotes) -> None:
             continue  # the input itself decides about the plugin, by name or for all points at once
         message = f"{name}, which was added later, is enabled here too: it works with all of its points only"
         for point in points:
-            if draft.at(point).enable_again(PluginEntry(name)):
+            if draft.at(point).enable_again(PluginDraft(name)):
                 notes.remark(draft.path_of(f"plugins.{point}"), message)
     # VolumeRestrictions has a preFilter since Kubernetes 1.22 (ReadWriteOncePod, KEP-2485), and its filter fails
     # without the state that preFilter writes.
     name = "VolumeRestrictions"
     if _is_on(draft, name, "filter") and not _is_on(draft, name, "preFilter"):
         pre_filter = draft.at("preFilter")
-        if not pre_filter.enable_again(PluginEntry(name)):
-            pre_filter.enabled.append(PluginEntry(name))
+        if not pre_filter.enable_again(PluginDraft(name)):
+            pre_filter.enabled.append(PluginDraft(name))
         message = f"{name} filters and is enabled here too, because it prepares itself here since Kubernetes 1.22"
         notes.remark(draft.path_of("plugins.preFilter"), message)
 

@@ -14,7 +14,7 @@ from scheduler_operator.migrate.draft import (
     ArgsDraft,
     ElectionOff,
     PluginChanges,
-    PluginEntry,
+    PluginDraft,
     ProcessDraft,
     ProfileDraft,
 )
@@ -172,12 +172,12 @@ def _read_profile(source: InputPart) -> ProfileDraft:
 def _read_changes(source: InputPart) -> PluginChanges:
     """Return the plugins that are enabled and disabled at one point."""
     enabled = [
-        PluginEntry(entry.text("name") or "", entry.integer("weight"), entry.path)
+        PluginDraft(entry.text("name") or "", entry.integer("weight"), entry.path)
         for entry in source.entries("enabled")
     ]
     for entry in source.entries("disabled"):
         entry.remark("weight", "left out, because the weight of a plugin that is disabled means nothing")
-    disabled = [PluginEntry(entry.text("name") or "", path=entry.path) for entry in source.entries("disabled")]
+    disabled = [PluginDraft(entry.text("name") or "", path=entry.path) for entry in source.entries("disabled")]
     return PluginChanges(enabled, disabled)
 
 

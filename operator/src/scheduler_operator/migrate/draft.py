@@ -33,7 +33,7 @@ _UPSTREAM_NAMES = re.compile(r"(?:kube-scheduler|hyperkube)(?:-(?:amd64|arm|arm6
 
 
 @dataclass(frozen=True, slots=True)
-class PluginEntry:
+class PluginDraft:
     """A plugin that the input enables or disables, and the place where it does so."""
 
     name: str
@@ -45,8 +45,8 @@ class PluginEntry:
 class PluginChanges:
     """The changes of an input to the default plugins of one extension point."""
 
-    enabled: list[PluginEntry] = field(default_factory=list)
-    disabled: list[PluginEntry] = field(default_factory=list)
+    enabled: list[PluginDraft] = field(default_factory=list)
+    disabled: list[PluginDraft] = field(default_factory=list)
 
     def disables(self, name: str) -> bool:
         """Return True if the default plugin called ``name`` is off here, by name or by ``*``."""
@@ -59,9 +59,9 @@ class PluginChanges:
     def disable(self, name: str, path: str = "") -> None:
         """Turn the default plugin off, unless it is off already."""
         if not self.disables(name):
-            self.disabled.append(PluginEntry(name, path=path))
+            self.disabled.append(PluginDraft(name, path=path))
 
-    def enable_again(self, entry: PluginEntry) -> bool:
+    def enable_again(self, entry: PluginDraft) -> bool:
         """Turn a default plugin on that is off here. Return True if it was off."""
         if not self.disables(entry.name) or self.enables(entry.name):
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_operator.migrate.api_versions import enable_new_plugins_wholly, keep_old_weights
-from scheduler_operator.migrate.draft import ArgsDraft, PluginEntry, ProcessDraft, ProfileDraft
+from scheduler_operator.migrate.draft import ArgsDraft, PluginDraft, ProcessDraft, ProfileDraft
 from scheduler_operator.migrate.extenders import read_extender
 from scheduler_operator.migrate.input_part import InputPart
 from scheduler_operator.migrate.policy_tables import FILTERS, MANDATORY, PREDICATES, PRIORITIES, SCORES
@@ -77,7 +77,7 @@ def _read_predicates(source: InputPart, draft: ProfileDraft) -> None:
         if "labels" in labels:
             field = "presentLabels" if labels.boolean("presence") else "absentLabels"
             _add_node_labels(draft, field, labels.texts("labels"), argument.path_of("labelsPresence"))
-            draft.at("filter").enabled.append(PluginEntry("NodeLabel", path=entry.path))
+            draft.at("filter").enabled.append(PluginDraft("NodeLabel", path=entry.path))
         plugins = PREDICATES.get(name, ())
         enabled.update(plugins)
         if argument.value:
@@ -108,7 +108,7 @@ def _read_priorities(source: InputPart, draft: ProfileDraft) -> None:
         draft.at("score").disable("*")
         source.notes.remark(source.path_of("priorities"), "is empty, so that no plugin scores")
         return
-    scoring: dict[str, PluginEntry] = {}
+    scoring: dict[str, PluginDraft] = {}
     for entry in entries:
         if plugin := _read_priority(entry, draft):
             scoring[plugin.name] = plugin
@@ -116,7 +116,7 @@ def _read_priorities(source: InputPart, draft: ProfileDraft) -> None:
         if "PodTopologySpread" in scoring:
             message = "left out: PodTopologySpread does it, with the weight of EvenPodsSpreadPriority"
         else:
-            scoring["PodTopologySpread"] = PluginEntry("PodTopologySpread", spread.weight, spread.path)
+            scoring["PodTopologySpread"] = PluginDraft("PodTopologySpread", spread.weight, spread.path)
             message = "became PodTopologySpread, which spreads the pods of Services and ReplicaSets"
         source.notes.remark(spread.path, message)
     draft.at("score").enabled.extend(scoring.values())
@@ -129,7 +129,7 @@ def _read_priorities(source: InputPart, draft: ProfileDraft) -> None:
     _remark_on_plugins(source, "priorities", "score", enabled, disabled)
 
 
-def _read_priority(entry: InputPart, draft: ProfileDraft) -> PluginEntry | None:
+def _read_priority(entry: InputPart, draft: ProfileDraft) -> PluginDraft | None:
     """Return the plugin that scores in the place of a priority, None if there is none."""
     name, weight, argument = entry.text("name") or "", entry.integer("weight"), entry.mapping("argument")
     argument.remark("serviceAntiAffinity", f"{name} {_SERVICE_ANTI_AFFINITY}")
@@ -137,7 +137,7 @@ def _read_priority(entry: InputPart, draft: ProfileDraft) -> PluginEntry | None:
     if ratio.value:
         fields = {"shape": ratio.take("shape"), "resources": ratio.take("resources")}
         draft.args["RequestedToCapacityRatio"] = ArgsDraft(fields, argument.path)
-        return PluginEntry("RequestedToCapacityRatio", weight, entry.path)
+        return PluginDraft("RequestedToCapacityRatio", weight, entry.path)
     label = argument.mapping("labelPreference")
     if "label" in label:
         field = "presentLabelsPreference" if label.boolean("presence") else "absentLabelsPreference"
@@ -145,12 +145,12 @@ def _read_priority(entry: InputPart, draft: ProfileDraft) -> PluginEntry | None:
         all_labels = _add_node_labels(draft, field, labels, argument.path_of("labelPreference"))
         # n such priorities became one NodeLabel plugin of n times the weight (legacy_registry.go).
         count = sum(len(all_labels.get(key, ())) for key in ("presentLabelsPreference", "absentLabelsPreference"))
-        return PluginEntry("NodeLabel", (weight or 1) * count, entry.path)
+        return PluginDraft("NodeLabel", (weight or 1) * count, entry.path)
     if name == "EqualPriority":
         entry.notes.remark(entry.path, "left out: it gave every node the same score, which decides nothing")
     elif name not in PRIORITIES and not argument.value:
         entry.notes.remark(entry.path, f"kube-scheduler never had a priority {name!r}; look for a plugin like it")
-    return PluginEntry(PRIORITIES[name], weight, entry.path) if PRIORITIES.get(name) else None
+    return PluginDraft(PRIORITIES[name], weight, entry.path) if PRIORITIES.get(name) else None
 
 
 def _add_node_labels(draft: ProfileDraft, field: str, labels: list[str], path: str) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from scheduler_operator.migrate.draft import ArgsDraft, PluginChanges, PluginEntry, ProfileDraft
+from scheduler_operator.migrate.draft import ArgsDraft, PluginChanges, PluginDraft, ProfileDraft
 from scheduler_operator.migrate.input_part import ImportNotes
 from scheduler_runtime.catalog import REMOVED_PLUGINS
 
@@ -57,7 +57,7 @@ def replace_removed_plugins(draft: ProfileDraft, notes: ImportNotes, *, scores_l
             changes.enabled.remove(entry)
             successor = _SUCCESSORS.get(entry.name)
             if successor and changes.disables(successor) and not changes.enables(successor):
-                changes.enabled.append(PluginEntry(successor, entry.weight, entry.path))
+                changes.enabled.append(PluginDraft(successor, entry.weight, entry.path))
         for entry in [entry for entry in changes.disabled if entry.name in REMOVED_PLUGINS]:
             advice = REMOVED_PLUGINS[entry.name]
             successor = _SUCCESSORS.get(entry.name)
@@ -83,10 +83,10 @@ def _replace_node_label(draft: ProfileDraft, notes: ImportNotes) -> None:
     filters, scores = _remove_node_label(draft.at("filter")), _remove_node_label(draft.at("score"))
     if filters and required:
         draft.nodes.extend(required)
-        _enable_affinity(draft, ("preFilter", "filter"), PluginEntry(_AFFINITY, path=args.path), notes)
+        _enable_affinity(draft, ("preFilter", "filter"), PluginDraft(_AFFINITY, path=args.path), notes)
     if scores and preferred:
         weight = scores[0].weight or 1
-        _enable_affinity(draft, ("preScore", "score"), PluginEntry(_AFFINITY, weight, args.path), notes)
+        _enable_affinity(draft, ("preScore", "score"), PluginDraft(_AFFINITY, weight, args.path), notes)
         # The terms share NodeLabel's weight; a preferred term has one between 1 and 100.
         share = max(1, min(100, weight // len(preferred)))
         terms = [{"weight": share, "preference": {"matchExpressions": [term]}} for term in preferred]
@@ -112,14 +112,14 @@ def _label_requirements(fields: Mapping[str, Any], present: str, absent: str) ->
     ]
 
 
-def _remove_node_label(changes: PluginChanges) -> list[PluginEntry]:
+def _remove_node_label(changes: PluginChanges) -> list[PluginDraft]:
     """Remove and return the entries that enable NodeLabel."""
     entries = [entry for entry in changes.enabled if entry.name == "NodeLabel"]
     changes.enabled = [entry for entry in changes.enabled if entry.name != "NodeLabel"]
     return entries
 
 
-def _enable_affinity(draft: ProfileDraft, points: tuple[str, ...], entry: PluginEntry, notes: ImportNotes) -> None:
+def _enable_affinity(draft: ProfileDraft, points: tuple[str, ...], entry: PluginDraft, notes: ImportNotes) -> None:
     were_off = [draft.at(point).enable_again(entry) for point in points]
     if draft.at("multiPoint").enable_again(entry) or any(were_off):
         message = f"{_AFFINITY} is on at {points[-1]}, where the input has it off, because it looks at the labels there"
@@ -139,7 +139,7 @@ def _fold_strategies(draft: ProfileDraft, notes: ImportNotes, *, scores_least_al
     score = draft.at("score")
     scoring = [entry for entry in score.enabled if entry.name in STRATEGIES]
     if scores_least_allocated and not score.disables(_LEAST) and not score.enables(_LEAST):
-        scoring.append(PluginEntry(_LEAST, 1))
+        scoring.append(PluginDraft(_LEAST, 1))
     _disable_strategies(score, notes, scores_least_allocated, has_scoring=bool(scoring))
     if not (draft.args.keys() | {entry.name for entry in score.enabled}) & STRATEGIES.keys():
         return
@@ -156,7 +156,7 @@ def _fold_strategies(draft: ProfileDraft, notes: ImportNotes, *, scores_least_al
         if len(strategy) > 1 or strongest.name != _LEAST:  # LeastAllocated without resources is the default
             draft.args.setdefault(_FIT, ArgsDraft({}, args.path)).fields["scoringStrategy"] = strategy
         if strongest.path or strongest.weight not in (None, 1):
-            score.enabled.append(PluginEntry(_FIT, strongest.weight, strongest.path))
+            score.enabled.append(PluginDraft(_FIT, strongest.weight, strongest.path))
     _remark_strategies(scoring, draft, notes)
 
 
@@ -182,7 +182,7 @@ def _disable_strategies(
             notes.remark(entry.path, message)
 
 
-def _remark_strategies(scoring: list[PluginEntry], draft: ProfileDraft, notes: ImportNotes) -> None:
+def _remark_strategies(scoring: list[PluginDraft], draft: ProfileDraft, notes: ImportNotes) -> None:
     """Remark on the strategy that stays and on those that give way to it, and leave the arguments of others out."""
     strategy = draft.args.get(_FIT, ArgsDraft({}, "")).fields.get("scoringStrategy") or {}
     remaining = strategy.get("type", "LeastAllocated")

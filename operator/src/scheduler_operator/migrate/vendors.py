@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler_operator.migrate.api_versions import GROUP
 from scheduler_operator.migrate.documents import KIND, read_document
-from scheduler_operator.migrate.draft import ArgsDraft, PluginEntry, ProcessDraft, ProfileDraft
+from scheduler_operator.migrate.draft import ArgsDraft, PluginDraft, ProcessDraft, ProfileDraft
 from scheduler_operator.migrate.input_part import InputPart
 from scheduler_operator.migrate.inputs import read_text
 
@@ -37,7 +37,7 @@ def read_openshift(source: InputPart) -> ProcessDraft:
     match profile:
         case "HighNodeUtilization":
             draft.at("score").disable("NodeResourcesBalancedAllocation", path)
-            draft.at("score").enabled.append(PluginEntry("NodeResourcesFit", 5, path))
+            draft.at("score").enabled.append(PluginDraft("NodeResourcesFit", 5, path))
             draft.args["NodeResourcesFit"] = ArgsDraft({"scoringStrategy": {"type": "MostAllocated"}}, path)
         case "NoScoring":
             draft.at("preScore").disable("*", path)

@@ -56,7 +56,7 @@ class Plugins(Model):
     multi_point: PluginSet | None = Field(None, description="Every extension point that the plugin has.")
 
 
-class PluginArgs(Model):
+class PluginConfigEntry(Model):
     """The arguments of a plugin: given here, or in a PluginConfig."""
 
     model_config = ConfigDict(

@@ -8,8 +8,8 @@ from scheduler_operator.models.extender import Extender
 from scheduler_operator.models.fields import ATOMIC, DNS_LABEL, Int32, Model, cel, list_map, rules
 from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.override import Override
-from scheduler_operator.models.plugins import PluginArgs, Plugins
-from scheduler_operator.models.scheduler import Scheduler
+from scheduler_operator.models.plugins import PluginConfigEntry, Plugins
+from scheduler_operator.models.scheduler_spec import SchedulerSpec
 from scheduler_operator.resources.names import NAME_LENGTH
 
 Engine = Literal["Python", "KubeScheduler", "ConfigMap"]
@@ -51,9 +51,9 @@ class ProfileSpec(Model):
     plugins: Plugins | None = Field(
         None, description="Changes to the default plugins, as in a KubeSchedulerConfiguration."
     )
-    plugin_config: Annotated[list[PluginArgs], Field(max_length=64, json_schema_extra=list_map("name"))] | None = Field(
-        None, description="Arguments of plugins."
-    )
+    plugin_config: (
+        Annotated[list[PluginConfigEntry], Field(max_length=64, json_schema_extra=list_map("name"))] | None
+    ) = Field(None, description="Arguments of plugins.")
     percentage_of_nodes_to_score: Int32 | None = Field(
         None,
         ge=0,
@@ -72,4 +72,4 @@ class ProfileSpec(Model):
     joins: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH, pattern=DNS_LABEL)] | None = Field(
         None, description="The profile whose scheduler process also runs this one. Absent: a process of its own."
     )
-    scheduler: Scheduler | None = Field(None, description="The process that runs the profile.")
+    scheduler: SchedulerSpec | None = Field(None, description="The process that runs the profile.")

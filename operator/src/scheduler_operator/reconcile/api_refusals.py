@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
-from scheduler_operator.cluster.api import ApiError
+from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.desired.rbac import PolicyRule, uncovered_rules
-from scheduler_operator.render import Problems, Rendered
+from scheduler_operator.render import ObjectProblems, Rendered
 from scheduler_runtime.config import Problem
 
 _ESCALATION = "is attempting to grant RBAC permissions not currently held:"
@@ -16,7 +16,7 @@ _ADMISSION = re.compile(r"ValidatingAdmissionPolicy '.*' denied request|admissio
 _GRANT = 'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
 
 
-def refusal_problems(error: ApiError) -> Problems | None:
+def refusal_problems(error: RequestError) -> ObjectProblems | None:
     """Return what somebody has to change before the API server accepts; None for an error that may pass by itself."""
     if error.status == HTTPStatus.FORBIDDEN and _ESCALATION in error.message:
         rules = error.message.partition(_ESCALATION)[2].split(";")[0].split()
@@ -35,11 +35,13 @@ def refusal_problems(error: ApiError) -> Problems | None:
         return _permission(f"the operator lacks a right of its own, install its chart again: {error.message}")
     if is_invalid:
         message = f"the API server refuses what follows from this profile: {error.message}"
-        return Problems("Invalid", (Problem("spec.scheduler", message),))
+        return ObjectProblems("Invalid", (Problem("spec.scheduler", message),))
     return None
 
 
-def permission_problems(rendered: Rendered, granted: Sequence[PolicyRule], allows_sources: bool) -> Problems | None:
+def permission_problems(
+    rendered: Rendered, granted: Sequence[PolicyRule], allows_sources: bool
+) -> ObjectProblems | None:
     """Return the problem of plugins that the installation does not permit; None when it permits all of them.
 
     ``granted`` are the rules that the operator may pass on: its own powers, over roles and Deployments, are not among
@@ -54,10 +56,10 @@ def permission_problems(rendered: Rendered, granted: Sequence[PolicyRule], allow
         f"the code in ConfigMap {', '.join(rendered.sources)} is not run; have the chart installed with "
         "pluginSources.enabled=true, or put the plugin into the scheduler's image"
     )
-    return Problems("NotLoaded", (Problem("spec.plugins", message),))
+    return ObjectProblems("NotLoaded", (Problem("spec.plugins", message),))
 
 
-def ungranted_problems(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
+def ungranted_problems(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> ObjectProblems:
     """Return the problem of ``plugins`` that declare rules which no ClusterRole lets the operator pass on."""
     # The format is that of the API server's own refusals (CompactString in pkg/apis/rbac/v1/evaluation_helpers.go).
     fields = {"APIGroups": "apiGroups", "Resources": "resources", "ResourceNames": "resourceNames", "Verbs": "verbs"}
@@ -70,5 +72,5 @@ def ungranted_problems(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> P
     return _permission(f"{needs}: {listing}; {_GRANT}")
 
 
-def _permission(message: str) -> Problems:
-    return Problems("PermissionMissing", (Problem("", message),))
+def _permission(message: str) -> ObjectProblems:
+    return ObjectProblems("PermissionMissing", (Problem("", message),))

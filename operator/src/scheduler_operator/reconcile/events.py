@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from scheduler_operator.cluster.api import ApiError
-from scheduler_operator.cluster.objects import Cluster, Repair
+from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.cluster.objects import ClusterObjects, Repair
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.kube.events import event_object_name, micro_time, truncate_note
@@ -33,7 +33,7 @@ class EventText:
 class ProfileEvents:
     """Posts Events: about repairs, once a minute for one object and manager at most, and when a profile stalls."""
 
-    def __init__(self, cluster: Cluster, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cluster: ClusterObjects, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
         self._identity = identity
         self._clock = clock
@@ -78,7 +78,7 @@ class ProfileEvents:
         }
         try:
             await self._cluster.post(event)
-        except ApiError as error:
+        except RequestError as error:
             logger.warning("cannot post the event %r: %s", text.note, error)
 
 

@@ -17,17 +17,17 @@ from functools import partial
 from typing import NamedTuple
 
 from scheduler_operator import render
-from scheduler_operator.cluster.api import ApiError
-from scheduler_operator.cluster.objects import Cluster, Identity, NameConflictError, Object
+from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.cluster.objects import ClusterObjects, Identity, NameConflictError, Object
 from scheduler_operator.desired import desired_objects
 from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile.api_refusals import permission_problems, refusal_problems
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_state
 from scheduler_operator.reconcile.status import (
-    Accepted,
+    Applied,
+    Excluded,
     Interrupted,
-    LeftOut,
     Outcome,
     Paused,
     ProfileGroup,
@@ -36,7 +36,7 @@ from scheduler_operator.reconcile.status import (
     profile_statuses,
 )
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_operator.render import PluginConfigs, Problems, Rendered
+from scheduler_operator.render import ObjectProblems, PluginConfigs, Rendered
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import generated_name
 from scheduler_operator.resources.user_object import Status, UserObject
@@ -57,7 +57,7 @@ class Reconciler:
     """Makes the cluster match what users ask for, one object at a time, and reports to its author."""
 
     def __init__(
-        self, cluster: Cluster, events: ProfileEvents, release: Release, version: Version, work: WorkQueue[Key]
+        self, cluster: ClusterObjects, events: ProfileEvents, release: Release, version: Version, work: WorkQueue[Key]
     ) -> None:
         """``version`` is that of the cluster: profiles that name no other are rendered for its kube-scheduler."""
         self.cluster = cluster
@@ -76,7 +76,7 @@ class Reconciler:
                 is_settled = await self.reconcile_profile(key.name)
             else:
                 is_settled = await self.reconcile_plugin_config(key.name)
-        except ApiError as error:
+        except RequestError as error:
             if self._last_errors.get(key) != str(error):
                 logger.warning("%s %s: trying again later: %s", key.kind, key.name, error)
             self._last_errors[key] = str(error)
@@ -104,8 +104,8 @@ class Reconciler:
 
         Returns whether that is settled. A profile that only its author can correct is an outcome, reported in its
         status, and so is a refusal of the API server. But a refusal may end without an event of ours, so it is not
-        settled, and neither are processes whose pods are not ready. Raises ApiError for anything else; the work queue
-        tries again.
+        settled, and neither are processes whose pods are not ready. Raises RequestError for anything else; the work
+        queue tries again.
         """
         profile = await self.cluster.profile(name)
         plugin_configs = await self.cluster.plugin_configs()
@@ -121,10 +121,10 @@ class Reconciler:
             return await self.report(group, Paused())
 
         shared = render.render_shared(profile, joiners, plugin_configs, self.release.namespace, self.target)
-        await self.report(group, LeftOut(shared.left_out))
-        group = group.without(shared.left_out)
+        await self.report(group, Excluded(shared.excluded))
+        group = group.without(shared.excluded)
         match shared.outcome:
-            case Problems() as problems:
+            case ObjectProblems() as problems:
                 return await self.report(group, Rejected(problems))
             case Rendered() as rendered:
                 return await self.report(group, await self.roll_out(group, rendered))
@@ -150,16 +150,16 @@ class Reconciler:
             # Whoever joins this one cannot: only a profile with a process of its own can be joined.
             self.queue(kinds.PROFILE, [joiner.name for joiner in joiners])
 
-    async def leave_to_owner(self, profile: UserObject, plugin_configs: PluginConfigs) -> LeftOut:
+    async def leave_to_owner(self, profile: UserObject, plugin_configs: PluginConfigs) -> Excluded:
         """Queue the profile that this one joins, whose reconcile is about both; return why that cannot be."""
         owner_name = render.owner_name(profile)
         owner = await self.cluster.profile(owner_name)
         problems = render.join_problem(profile, {owner_name: owner} if owner else {})
         if problems is None:
             self.queue(kinds.PROFILE, [owner_name])
-            return LeftOut({})
+            return Excluded({})
         own = render.problems_alone(profile, plugin_configs, self.release.namespace, self.target)
-        return LeftOut({profile.name: Problems(problems.reason, (*problems.problems, *own))})
+        return Excluded({profile.name: ObjectProblems(problems.reason, (*problems.problems, *own))})
 
     async def roll_out(self, group: ProfileGroup, rendered: Rendered) -> Outcome:
         """Bring the rendered document to its process: check permissions, apply, observe."""
@@ -167,16 +167,16 @@ class Reconciler:
             problems = await self.check_permissions(rendered)
             if problems is None:
                 applied = await self.apply(group, rendered)
-                return Accepted(rendered, await self.observe(group.owner, applied))
+                return Applied(rendered, await self.observe(group.owner, applied))
         except NameConflictError as error:
-            problems = Problems("NameTaken", (Problem("", str(error)),))
-        except ApiError as error:
+            problems = ObjectProblems("NameTaken", (Problem("", str(error)),))
+        except RequestError as error:
             problems = refusal_problems(error)
             if problems is None:
                 return Interrupted(error)
         return Rejected(problems, is_settled=False)
 
-    async def check_permissions(self, rendered: Rendered) -> Problems | None:
+    async def check_permissions(self, rendered: Rendered) -> ObjectProblems | None:
         """Return the problem of plugins that the installation does not permit; None when it permits all of them."""
         granted = await self.cluster.plugin_permissions() if rendered.declared else []
         return permission_problems(rendered, granted, self.release.allows_sources)
@@ -201,12 +201,12 @@ class Reconciler:
     async def report(self, group: ProfileGroup, outcome: Outcome) -> bool:
         """Write the statuses that follow from ``outcome`` and return whether it is settled.
 
-        Raises the ApiError of an interrupted reconcile, after its author has been told.
+        Raises the RequestError of an interrupted reconcile, after its author has been told.
         """
         try:
             for profile, status in profile_statuses(group, outcome):
                 await self.write_status(profile, status)
-        except ApiError:
+        except RequestError:
             if not isinstance(outcome, Interrupted):
                 raise  # otherwise the first error is the one to report
         if isinstance(outcome, Interrupted):

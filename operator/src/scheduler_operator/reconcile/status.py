@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Literal
 
-from scheduler_operator.cluster.api import ApiError
+from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.models.status import Reason
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerMember, SchedulerState
-from scheduler_operator.render import Member, Problems, Rendered
+from scheduler_operator.render import ObjectProblems, Rendered, RenderedProfile
 from scheduler_operator.render.findings import with_suggestion
 from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.user_object import Status, UserObject, truncate
@@ -40,10 +40,10 @@ class ProfileGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Excluded:
     """Some profiles cannot run in the process that they join, which goes on without them."""
 
-    problems: Mapping[str, Problems]
+    problems: Mapping[str, ObjectProblems]
     """By profile."""
     is_settled: bool = True
 
@@ -59,7 +59,7 @@ class Paused:
 class Rejected:
     """Somebody has to correct the profile, or what the installation or the cluster permits."""
 
-    problems: Problems
+    problems: ObjectProblems
     is_settled: bool = True
     """False where the correction may come without an event of ours."""
 
@@ -68,12 +68,12 @@ class Rejected:
 class Interrupted:
     """An error that may pass by itself kept the profile from being applied."""
 
-    error: ApiError
+    error: RequestError
     is_settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class Applied:
     """The profile was applied."""
 
     rendered: Rendered
@@ -84,35 +84,35 @@ class Accepted:
         return self.state.is_settled
 
 
-Outcome = LeftOut | Paused | Rejected | Interrupted | Accepted
+Outcome = Excluded | Paused | Rejected | Interrupted | Applied
 
 
 def profile_statuses(group: ProfileGroup, outcome: Outcome) -> Iterator[tuple[UserObject, Status]]:
     """Yield the new status of every profile of the ``group`` that the ``outcome`` concerns."""
     owner, profiles = group.owner, (group.owner, *group.joiners)
     match outcome:
-        case LeftOut():
+        case Excluded():
             for profile in profiles:
                 if (problems := outcome.problems.get(profile.name)) is not None:
-                    yield profile, left_out_status(profile, problems)
+                    yield profile, excluded_status(profile, problems)
         case Paused():
             for profile in profiles:
                 yield profile, paused_status(profile, owner.name)
         case Rejected(problems):
             yield owner, rejected_status(owner, problems)
             message = f"{owner.name}, in whose process this profile runs, cannot run: {problems}"
-            for_joiners = Problems(problems.reason, (Problem("spec.joins", message),))
+            for_joiners = ObjectProblems(problems.reason, (Problem("spec.joins", message),))
             for joiner in group.joiners:
                 yield joiner, rejected_status(joiner, for_joiners)
         case Interrupted(error):
             if error.status != HTTPStatus.CONFLICT:  # another writer was faster: the next attempt is likely to succeed
                 yield owner, interrupted_status(owner, str(error))
-        case Accepted(rendered, state):
+        case Applied(rendered, state):
             for profile in profiles:
                 yield profile, accepted_status(profile, rendered, state)
 
 
-def left_out_status(profile: UserObject, problems: Problems) -> Status:
+def excluded_status(profile: UserObject, problems: ObjectProblems) -> Status:
     """Return the status of a profile that cannot run in the process it joins, which goes on without it."""
     if profile.status.get("configMap") == generated_name(profile.name):
         return rejected_status(profile, problems)  # it still has the process of its own from before
@@ -120,7 +120,7 @@ def left_out_status(profile: UserObject, problems: Problems) -> Status:
     return {"warningCount": 0, **_stalled(profile, problems, short)}
 
 
-def rejected_status(profile: UserObject, problems: Problems) -> Status:
+def rejected_status(profile: UserObject, problems: ObjectProblems) -> Status:
     """Return the status of a profile that its author has to correct. What runs already keeps running as it was."""
     short = problems.places()
     if profile.status.get("configHash"):
@@ -128,7 +128,7 @@ def rejected_status(profile: UserObject, problems: Problems) -> Status:
     return {"warningCount": 0, **_last_good(profile), **_stalled(profile, problems, short)}
 
 
-def _stalled(user_object: UserObject, problems: Problems, short: str) -> Status:
+def _stalled(user_object: UserObject, problems: ObjectProblems, short: str) -> Status:
     return _conditions(user_object, "False", problems.reason, short, also="Stalled", full=problems.listed())
 
 
@@ -149,7 +149,7 @@ def paused_status(profile: UserObject, owner: str) -> Status:
 
 def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerState) -> Status:
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
-    owner, member = next(iter(rendered.members)), rendered.members[profile.name]
+    owner, member = next(iter(rendered.profiles)), rendered.profiles[profile.name]
     remark = catalog.newer_version_remark(rendered.version)
     # At most as many warnings as a status holds; the count is that of all.
     warnings = [
@@ -244,7 +244,7 @@ def _errors(members: Iterable[SchedulerMember], verdict: Verdict, document: str)
     return "\n".join(f"pod {member.name}: {why}" for member in members if (why := member.error_for(verdict, document)))
 
 
-def effective_plugins(member: Member) -> Status:
+def effective_plugins(member: RenderedProfile) -> Status:
     """Return the plugins of every extension point, in order, with weights where they count."""
     points: Status = {}
     for point, plugins in member.effective.points.items():
@@ -255,7 +255,7 @@ def effective_plugins(member: Member) -> Status:
     return points
 
 
-def plugin_config_status(plugin_config: UserObject, problems: Problems | None, used_by: Iterable[str]) -> Status:
+def plugin_config_status(plugin_config: UserObject, problems: ObjectProblems | None, used_by: Iterable[str]) -> Status:
     """Return the status of a PluginConfig."""
     users = {"usedBy": sorted(used_by)}
     if problems is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from scheduler_operator.render.drafts import read, references, uses
 from scheduler_operator.render.findings import Lint
 from scheduler_operator.render.joining import join_problem, joiners, owner_name
-from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, Rendered, RenderedProfile
 from scheduler_operator.render.plugin_configs import check
 from scheduler_operator.render.render_pass import RenderInputs, render_or_problems
 from scheduler_operator.resources.user_object import UserObject
@@ -20,10 +20,10 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
 
 __all__ = [
-    "Member",
+    "ObjectProblems",
     "PluginConfigs",
-    "Problems",
     "Rendered",
+    "RenderedProfile",
     "SharedProcess",
     "check",
     "join_problem",
@@ -44,7 +44,7 @@ def render(
     namespace: str,
     target: Target,
     lint: Lint = config.lint,
-) -> Rendered | Problems:
+) -> Rendered | ObjectProblems:
     """Render the ``profiles`` of one process, that of the first, for the ``target`` or for what that one names.
 
     ``namespace`` is where the scheduler runs and keeps its Lease. Problems of the other profiles name these.
@@ -57,7 +57,7 @@ def render(
         for name, own in outcome.items()
         for problem in own.problems
     ]
-    return Problems(next(iter(outcome.values())).reason, tuple(problems))
+    return ObjectProblems(next(iter(outcome.values())).reason, tuple(problems))
 
 
 def problems_alone(
@@ -65,15 +65,15 @@ def problems_alone(
 ) -> tuple[Problem, ...]:
     """Return the problems of a ``profile`` by itself, while it has no process to run in."""
     outcome = render([profile], plugin_configs, namespace, target, lint)
-    return outcome.problems if isinstance(outcome, Problems) else ()
+    return outcome.problems if isinstance(outcome, ObjectProblems) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class SharedProcess:
     """The outcome of rendering a profile together with those that join it."""
 
-    outcome: Rendered | Problems
-    left_out: Mapping[str, Problems]
+    outcome: Rendered | ObjectProblems
+    excluded: Mapping[str, ObjectProblems]
     """The profiles that cannot run in the process, each with its problems. The others run without them."""
 
 
@@ -87,13 +87,13 @@ def render_shared(
 ) -> SharedProcess:
     """Render ``owner`` with those of the ``others`` that can run in its process."""
     inputs = RenderInputs(plugin_configs, namespace, target, lint)
-    members, left_out = list(others), dict[str, Problems]()
+    members, excluded = list(others), dict[str, ObjectProblems]()
     while True:
         outcome = render_or_problems([owner, *members], inputs)
         if isinstance(outcome, Rendered):
-            return SharedProcess(outcome, left_out)
+            return SharedProcess(outcome, excluded)
         if owner.name in outcome:
-            return SharedProcess(outcome[owner.name], left_out)
-        left_out |= outcome
+            return SharedProcess(outcome[owner.name], excluded)
+        excluded |= outcome
         # Without these the rest may be fine, or show conflicts among each other that were hidden before.
         members = [profile for profile in members if profile.name not in outcome]

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scheduler_operator.models import ProfileSpec, Scheduler
+from scheduler_operator.models import ProfileSpec, SchedulerSpec
 from scheduler_operator.models.fields import DNS_LABEL
 from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.plugins import PluginSet
 from scheduler_operator.render.lenient_reading import AnyModel, Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
-from scheduler_operator.render.outcome import PluginConfigs, Problems
+from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs
 from scheduler_operator.resources.names import (
     DEFAULT_SCHEDULER_MESSAGE,
     INVALID_NAME_MESSAGE,
@@ -49,7 +49,7 @@ class Draft:
     """Problems of references to PluginConfigs that do not exist."""
 
     name: str
-    scheduler: Scheduler
+    scheduler: SchedulerSpec
     node_expressions: Expressions
     """The nodes that the profile is limited to; empty for every node."""
     enabled: Mapping[str, Sequence[str]]
@@ -58,15 +58,15 @@ class Draft:
     """Every plugin that the profile enables or gives arguments to."""
 
 
-def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec") -> AnyModel | Problems:
+def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec") -> AnyModel | ObjectProblems:
     """Read ``source`` into a ``model``: an older CRD may have accepted what this operator refuses."""
     try:
         return model.model_validate(source)
     except ValidationError as error:
-        return Problems("Invalid", tuple(problem.below(prefix) for problem in explain(error, model)))
+        return ObjectProblems("Invalid", tuple(problem.below(prefix) for problem in explain(error, model)))
 
 
-def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
+def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | ObjectProblems:
     """Read ``profile``. With ``joined``, its document has other profiles too, so that comments name the profile."""
     name_problems = []
     if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
@@ -77,7 +77,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
         name_problems.append(Problem("spec.replacesDefaultScheduler", DEFAULT_SCHEDULER_MESSAGE))
     reading = read_leniently(ProfileSpec, profile.spec, "spec")
     if (spec := reading.value) is None:
-        return Problems("Invalid", (*name_problems, *reading.problems))
+        return ObjectProblems("Invalid", (*name_problems, *reading.problems))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
     extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
     missing = [
@@ -103,7 +103,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
         ),
         missing=tuple(reading.at_source_paths(missing)),
         name=profile.name,
-        scheduler=spec.scheduler or Scheduler(),
+        scheduler=spec.scheduler or SchedulerSpec(),
         node_expressions=node_expressions(spec.nodes),
         enabled=enabled,
         plugins=[*enabled, *(entry.name for entry in spec.plugin_config or ())],

@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.render.drafts import Draft
-from scheduler_operator.render.outcome import Problems
+from scheduler_operator.render.outcome import ObjectProblems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import EffectiveProfile, Problem
 
@@ -22,18 +22,18 @@ def joiners(name: str, profiles: Iterable[UserObject]) -> list[UserObject]:
     return sorted(joining, key=lambda profile: (profile.created, profile.name))
 
 
-def join_problem(profile: UserObject, profiles: Mapping[str, UserObject]) -> Problems | None:
+def join_problem(profile: UserObject, profiles: Mapping[str, UserObject]) -> ObjectProblems | None:
     """Return why ``profile`` cannot join: the other profile does not exist, or has no process of its own."""
     target = owner_name(profile)
     if not target:
         return None
     if target not in profiles:
         message = f"there is no profile {target}; create it, or leave joins out for a process of its own"
-        return Problems("JoinTargetMissing", (Problem("spec.joins", message),))
+        return ObjectProblems("JoinTargetMissing", (Problem("spec.joins", message),))
     # One level only: a chain could be a circle, which has no process at all.
     if further := owner_name(profiles[target]):
         message = f"{target} has no process of its own, because it joins {further}; join {further} instead"
-        return Problems("JoinConflict", (Problem("spec.joins", message),))
+        return ObjectProblems("JoinConflict", (Problem("spec.joins", message),))
     return None
 
 

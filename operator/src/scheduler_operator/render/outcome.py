@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scheduler_operator.models import Scheduler
+from scheduler_operator.models import SchedulerSpec
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.resources.user_object import UserObject
@@ -16,7 +16,7 @@ _MAX_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RenderedProfile:
     """The effective form of one profile of a process."""
 
     effective: EffectiveProfile
@@ -35,7 +35,7 @@ class Rendered:
     """The profiles of one process, rendered for one version of kube-scheduler."""
 
     engine: Engine
-    scheduler: Scheduler
+    scheduler: SchedulerSpec
     target: Target
     document: Document
     text: str
@@ -43,7 +43,7 @@ class Rendered:
     """Settings that upstream's document has no field for, as YAML; empty for other engines than Python."""
     hash: str
     """SHA-256 of all that the process reads."""
-    members: Mapping[str, Member]
+    profiles: Mapping[str, RenderedProfile]
     """Each profile by name; the first is the one whose process it is."""
     rules: tuple[Rule, ...]
     """The permissions that the enabled plugins need."""
@@ -62,9 +62,9 @@ class Rendered:
         return self.target.version
 
     @property
-    def first(self) -> Member:
+    def first(self) -> RenderedProfile:
         """The profile whose process this is."""
-        return next(iter(self.members.values()))
+        return next(iter(self.profiles.values()))
 
     @property
     def effective(self) -> EffectiveProfile:
@@ -73,11 +73,11 @@ class Rendered:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of all profiles, each in turn."""
-        return tuple(finding for member in self.members.values() for finding in member.findings)
+        return tuple(finding for member in self.profiles.values() for finding in member.findings)
 
 
 @dataclass(frozen=True, slots=True)
-class Problems:
+class ObjectProblems:
     """Reasons why a profile cannot run, which only its author can correct. Never empty."""
 
     reason: Reason

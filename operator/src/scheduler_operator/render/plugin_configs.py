@@ -17,7 +17,7 @@ from scheduler_operator.models.plugin_config import ConfigMapSource, Declares
 from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_operator.render.effective_plugins import unused_arguments
 from scheduler_operator.render.lenient_reading import read_leniently
-from scheduler_operator.render.outcome import PluginConfigs, Problems
+from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Target
@@ -167,29 +167,33 @@ def _args_model(plugin: str, schema: Mapping[str, Any] | None) -> type[PluginArg
     return type(f"{plugin}Args", (SchemaArgs,), {"argument_schema": schema, "__annotations__": {}})
 
 
-def check(plugin_config: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
+def check(
+    plugin_config: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target
+) -> ObjectProblems | None:
     """Return what the author of ``plugin_config`` has to change; None when nothing is wrong."""
     reading = read_leniently(PluginConfigSpec, plugin_config.spec, "spec")
     if reading.value is None:
-        return Problems("Invalid", reading.problems)
+        return ObjectProblems("Invalid", reading.problems)
     if not reading.problems:
         return _check(reading.value, plugin_configs, namespace, target)
     # Its own declaration is read from the readable part: in plugin_configs its problems would be reported again.
     others = {name: config for name, config in plugin_configs.items() if config is not plugin_config}
     more = _check(reading.value, others, namespace, target)
     problems = (*reading.problems, *(reading.at_source_paths(more.problems) if more else ()))
-    return Problems(more.reason if more and len(problems) > len(reading.problems) else "Invalid", problems)
+    return ObjectProblems(more.reason if more and len(problems) > len(reading.problems) else "Invalid", problems)
 
 
-def _check(spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
+def _check(
+    spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str, target: Target
+) -> ObjectProblems | None:
     if own := tuple(declaration_problems(spec, namespace)):
-        return Problems("Invalid", own)
+        return ObjectProblems("Invalid", own)
     others = read_declarations(plugin_configs, [spec.plugin], namespace)
     plugins = {**others.plugins, **({spec.plugin: declaration(spec)} if spec.declares else {})}
     exists = spec.plugin in plugins or catalog.exists_in(spec.plugin, target.version) or catalog.find(spec.plugin)
     if not exists:
         problem = others.problems.get(spec.plugin) or Problem("spec.plugin", unknown_plugin_message(spec.plugin))
-        return Problems("PluginUnknown", (problem,))
+        return ObjectProblems("PluginUnknown", (problem,))
     problems = []
     if spec.declares and spec.plugin in others.problems:
         problems.append(others.problems[spec.plugin])  # the declarations of several PluginConfigs differ
@@ -204,4 +208,4 @@ def _check(spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str
                     Problem(problem.path.replace("pluginConfig[0]", "spec"), problem.message)
                     for problem in args_problems
                 ]
-    return Problems("Invalid", tuple(problems)) if problems else None
+    return ObjectProblems("Invalid", tuple(problems)) if problems else None

@@ -18,7 +18,7 @@ from scheduler_operator.render.drafts import NODE_AFFINITY, Draft, make_draft
 from scheduler_operator.render.joining import conflicts, extender_conflicts
 from scheduler_operator.render.lenient_reading import Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Origin, Origins
-from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, Rendered, RenderedProfile
 from scheduler_operator.render.plugin_configs import Declarations, read_declarations
 from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources.user_object import UserObject
@@ -46,13 +46,13 @@ class ProblemsByProfile:
             if problem not in (other for _, other in own):
                 own.append((reason, problem))
 
-    def by_profile(self) -> dict[str, Problems]:
+    def by_profile(self) -> dict[str, ObjectProblems]:
         """Return the problems of each profile, with one reason for all."""
         result = {}
         for name, problems in self.problems.items():
             reasons = {reason for reason, _ in problems}
             reason = next((reason for reason in _REASON_ORDER if reason in reasons), problems[0][0])
-            result[name] = Problems(reason, tuple(problem for _, problem in problems))
+            result[name] = ObjectProblems(reason, tuple(problem for _, problem in problems))
         return result
 
 
@@ -66,13 +66,13 @@ class RenderInputs:
     lint: findings.Lint = config.lint
 
 
-def render_or_problems(profiles: Sequence[UserObject], inputs: RenderInputs) -> Rendered | dict[str, Problems]:
+def render_or_problems(profiles: Sequence[UserObject], inputs: RenderInputs) -> Rendered | dict[str, ObjectProblems]:
     """Render ``profiles``, all in the process of the first, or return the problems of each."""
     problems = ProblemsByProfile()
     drafts: list[Draft] = []
     for profile in profiles:
         match make_draft(profile, inputs.plugin_configs, joined=len(profiles) > 1):
-            case Problems() as unreadable:
+            case ObjectProblems() as unreadable:
                 problems.add(profile.name, unreadable.problems, unreadable.reason)
             case Draft() as draft:
                 drafts.append(draft)
@@ -101,7 +101,7 @@ class RenderPass:
         plugins = [name for draft in drafts for name in draft.plugins]
         self.declarations: Declarations = read_declarations(inputs.plugin_configs, plugins, inputs.namespace)
 
-    def run(self) -> Rendered | dict[str, Problems]:
+    def run(self) -> Rendered | dict[str, ObjectProblems]:
         """Go through all steps; stop where the next one would only repeat problems in other words."""
         self.check_drafts()
         # Such a document would be refused as a whole, and its problems would name a profile that has nothing wrong.
@@ -256,8 +256,8 @@ class RenderPass:
             rule for effective in expanded.values() for rule in effective_plugins.required_rules(effective, plugins)
         ]
         in_use = {name for effective in expanded.values() for name in effective.names}
-        members = {
-            name: Member(
+        profiles = {
+            name: RenderedProfile(
                 effective,
                 absent=frozenset(config.missing_plugins(self.lint_engine, effective.names)),
                 foreign=frozenset(effective.names) & frozenset(plugins),
@@ -275,7 +275,7 @@ class RenderPass:
             extras=extras,
             # The hash covers the text with its comments: a running scheduler computes it from the files that it reads.
             hash=config.document_hash(text, extras),
-            members=members,
+            profiles=profiles,
             rules=(*catalog.BASE_RULES, *rules),
             declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},
             sources=tuple(sorted({source.name for source in self.declarations.sources.values()})),

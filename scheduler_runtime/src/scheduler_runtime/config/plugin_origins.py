@@ -18,7 +18,7 @@ NOT_IN_KUBE_SCHEDULER = "in Berth's scheduler only"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PluginOrigin:
     """The origin of a plugin's presence at a point, or of its absence."""
 
     plugin: str
@@ -53,7 +53,7 @@ def origins(
     target: Target,
     engine: Engine = "KubeScheduler",
     declared: Mapping[str, Declaration] = MappingProxyType({}),
-) -> Mapping[str, tuple[Origin, ...]]:
+) -> Mapping[str, tuple[PluginOrigin, ...]]:
     """Return for each point why each plugin of ``effective`` is there, and why each default is not.
 
     ``effective`` is what ``profile`` comes to on the ``target``. The enabled plugins come first, in the order in which
@@ -71,11 +71,11 @@ def origins(
         **dict.fromkeys(python_only_plugins(engine, effective.names, declared), NOT_IN_KUBE_SCHEDULER),
     }
     defaults = default_profile(target).points
-    by_point: dict[str, tuple[Origin, ...]] = {}
+    by_point: dict[str, tuple[PluginOrigin, ...]] = {}
     for point, plugins in effective.points.items():
         default_weights = {plugin.name: plugin.weight for plugin in defaults.get(point, ())}
         present = [
-            Origin(
+            PluginOrigin(
                 plugin.name,
                 plugin.weight,
                 _path(profile, "enabled", point, plugin.name),
@@ -87,7 +87,7 @@ def origins(
         ]
         running = {plugin.name for plugin in plugins}
         absent = [
-            Origin(name, 0, _path(profile, "disabled", point, name), weight, runs=False)
+            PluginOrigin(name, 0, _path(profile, "disabled", point, name), weight, runs=False)
             for name, weight in default_weights.items()
             if name not in running
         ]

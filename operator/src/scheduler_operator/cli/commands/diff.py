@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status
+from scheduler_operator.cli.answers import Answer, ExitCode, Refusal, RefusedError
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def command(
             for change in changes
         ]
         text = formatting.format_value(values, form)
-    return Answer(text, (*one.remarks, *other.remarks), Status.FINDINGS if changes else Status.FINE)
+    return Answer(text, (*one.remarks, *other.remarks), ExitCode.FINDINGS if changes else ExitCode.FINE)
 
 
 def _single_document(objects: "InputObjects", target: "Target") -> "SchedulerDocument":

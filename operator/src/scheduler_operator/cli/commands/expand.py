@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scheduler_operator.cli.processes import ExplainedProfile
     from scheduler_runtime.catalog import Target
     from scheduler_runtime.config import Engine
-    from scheduler_runtime.config.plugin_origins import Origin
+    from scheduler_runtime.config.plugin_origins import PluginOrigin
 
 FOOTNOTE = "What is not in Berth's scheduler yet runs with engine: KubeScheduler."
 REFUSED = "kube-scheduler does not start with what is in Berth's scheduler only: that runs with --engine Python."
@@ -82,7 +82,7 @@ def _format_profile(profile: "ExplainedProfile") -> str:
 
 
 def _to_value(profile: "ExplainedProfile") -> dict[str, Any]:
-    def entries(is_included: Callable[["Origin"], bool]) -> dict[str, list[dict[str, Any]]]:
+    def entries(is_included: Callable[["PluginOrigin"], bool]) -> dict[str, list[dict[str, Any]]]:
         return {
             point: [
                 {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status, raise_if_refused
+from scheduler_operator.cli.answers import Answer, ExitCode, Refusal, RefusedError, raise_if_refused
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
             for remark in outcome.remarks
         ]
         text = formatting.format_value({"objects": list(outcome.objects), "remarks": values}, form)
-    return Answer(text, remarks, Status.FINDINGS if remarks else Status.FINE)
+    return Answer(text, remarks, ExitCode.FINDINGS if remarks else ExitCode.FINE)
 
 
 def _refusal_at_source(remark: Any, sources: Sequence["Source"]) -> Refusal:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status
+from scheduler_operator.cli.answers import Answer, ExitCode, Refusal, RefusedError
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def command(
     refused = refusal_remarks(refusals)
     notes = tuple(remark for document in built.documents for remark in document.remarks)
     if refused:
-        status = Status.REFUSED
+        status = ExitCode.REFUSED
     else:
         is_bad = any(finding.severity.rank <= Severity(severity).rank for finding in findings)
-        status = Status.FINDINGS if is_bad else Status.FINE
+        status = ExitCode.FINDINGS if is_bad else ExitCode.FINE
     match form:
         case "text":
             text = "".join(f"{remark.text(console.colour)}\n" for remark in findings)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, Status
+from scheduler_operator.cli.answers import Answer, ExitCode
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
     built = read_documents(read_objects(files, console), target, namespace)
     remarks = tuple(remark for document in built for remark in document.remarks)
     errors = tuple(str(remark) for document in built for remark in process_remarks(document) if remark.is_error)
-    status = Status.FINDINGS if errors else Status.FINE
+    status = ExitCode.FINDINGS if errors else ExitCode.FINE
     if form == "yaml" and not defaulted:
         return Answer("---\n".join(document.text for document in built), (*errors, *remarks), status)
     values = [document.defaulted() if defaulted else document.explicit() for document in built]

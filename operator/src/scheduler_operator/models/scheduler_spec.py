@@ -72,7 +72,7 @@ class Resources(Model):
     )
 
 
-class Scheduler(Model):
+class SchedulerSpec(Model):
     """The scheduler process of a profile."""
 
     model_config = ConfigDict(
