@@ -19,7 +19,7 @@ from scheduler_operator.desired.rbac import (
     own_rules,
     uncovered_rules,
 )
-from scheduler_operator.render import effective_plugins
+from scheduler_operator.render.outcome import required_rules
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Rule, Target
 
@@ -132,9 +132,7 @@ def test_the_page_shows_what_a_scheduler_that_is_run_by_hand_needs(minor: str) -
     )
     role, in_its_namespace = yaml.safe_load_all(output)
     default = config.default_profile(Target.parse(minor))
-    assert _rights(role["rules"]) == _rights(
-        cluster_wide([*catalog.BASE_RULES, *effective_plugins.required_rules(default, {})])
-    )
+    assert _rights(role["rules"]) == _rights(cluster_wide([*catalog.BASE_RULES, *required_rules(default, {})]))
     expected = [*lease_rules("kube-system", "thrifty"), Rule(("coordination.k8s.io",), ("leases",), ("create",))]
     assert _rights(in_its_namespace["rules"]) == _rights(merge_rules(expected))
 

@@ -8,11 +8,11 @@ All problems are reported at once, each at the path where its author wrote the v
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler_operator.render.drafts import read, references, uses
+from scheduler_operator.render.drafts import read
 from scheduler_operator.render.findings import Lint
-from scheduler_operator.render.joining import join_problem, joiners, owner_name
 from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, Rendered, RenderedProfile
 from scheduler_operator.render.plugin_configs import check
+from scheduler_operator.render.relations import join_problem, joiners, owner_name, references, uses
 from scheduler_operator.render.render_pass import RenderInputs, render_or_problems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config

@@ -203,33 +203,6 @@ def _added_affinity(args: Mapping[str, Any], required_labels: Expressions) -> Ma
     return {**args, "addedAffinity": {**added, _REQUIRED: required}}
 
 
-def references(profile: UserObject) -> set[str]:
-    """Return the names of the PluginConfigs that a profile refers to, however wrong the rest of it is."""
-    entries = profile.spec.get("pluginConfig")
-    if not isinstance(entries, Sequence):
-        return set()
-    names = (entry.get("ref") for entry in entries if isinstance(entry, Mapping))
-    return {name for name in names if isinstance(name, str) and name}
-
-
-def uses(profile: UserObject, plugin_config: UserObject) -> bool:
-    """Return whether ``profile`` refers to ``plugin_config``, or names the plugin that it declares."""
-    if plugin_config.name in references(profile):
-        return True
-    if not plugin_config.spec.get("declares"):
-        return False
-    # The spec as it stands: a profile uses the plugin however wrong the rest of it is, and is reconciled with it.
-    plugins = profile.spec.get("plugins")
-    sets = plugins.values() if isinstance(plugins, Mapping) else ()
-    lists = [
-        profile.spec.get("pluginConfig"),
-        *(plugin_set.get("enabled") for plugin_set in sets if isinstance(plugin_set, Mapping)),
-    ]
-    entries = [entry for items in lists if isinstance(items, list) for entry in items if isinstance(entry, Mapping)]
-    plugin = plugin_config.spec.get("plugin")
-    return isinstance(plugin, str) and any(entry.get("name") == plugin for entry in entries)
-
-
 def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
     """Yield what the CRD's rules refuse: a file that was never applied may contain it."""
     if spec.joins is not None:

@@ -15,7 +15,6 @@ from pydantic.alias_generators import to_snake
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource, Declares
 from scheduler_operator.render.args_schema import schema_problems, value_problems
-from scheduler_operator.render.effective_plugins import unused_arguments
 from scheduler_operator.render.lenient_reading import read_leniently
 from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs
 from scheduler_operator.resources.user_object import UserObject
@@ -28,6 +27,8 @@ from scheduler_runtime.config.problems import path_of
 HOOKS = {"queueSort": "sort_key"}
 """Extension points whose hook has another name than the point in snake case."""
 
+_HEADER = frozenset({"apiVersion", "kind"})
+"""Fields that the arguments of upstream's plugins may have beside their own."""
 _GROUP_POINTS = frozenset({"placementGenerate", "placementScore", "podGroupPostFilter"})
 
 
@@ -209,3 +210,10 @@ def _check(
                     for problem in args_problems
                 ]
     return ObjectProblems("Invalid", tuple(problems)) if problems else None
+
+
+def unused_arguments(plugin: str, args: Mapping[str, Any], declared: Mapping[str, Declaration]) -> str:
+    """Return why ``args`` of a known plugin have no effect; empty when the plugin takes arguments, or has none."""
+    declaration = declared.get(plugin)
+    takes_arguments = declaration.args is not None if declaration else plugin in catalog.IN_TREE_ARGS
+    return "" if takes_arguments or not set(args) - _HEADER else f"{plugin} takes no arguments"

@@ -12,14 +12,20 @@ from typing import Any
 
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
-from scheduler_operator.render import effective_plugins, findings
-from scheduler_operator.render.assembly import assemble, extender_positions
+from scheduler_operator.render import findings
+from scheduler_operator.render.assembly import assemble, conflicts, extender_conflicts, extender_positions
 from scheduler_operator.render.drafts import NODE_AFFINITY, Draft, make_draft
-from scheduler_operator.render.joining import conflicts, extender_conflicts
 from scheduler_operator.render.lenient_reading import Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Origin, Origins
-from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, Rendered, RenderedProfile
-from scheduler_operator.render.plugin_configs import Declarations, read_declarations
+from scheduler_operator.render.outcome import (
+    ObjectProblems,
+    PluginConfigs,
+    Rendered,
+    RenderedProfile,
+    required_rules,
+    summarize,
+)
+from scheduler_operator.render.plugin_configs import Declarations, read_declarations, unused_arguments
 from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
@@ -161,7 +167,7 @@ class RenderPass:
                 self.add_problems(draft.name, [problem], "PluginUnknown")
                 continue
             plugins = self.declarations.with_stand_ins({})
-            if message := effective_plugins.unused_arguments(entry["name"], entry["args"], plugins):
+            if message := unused_arguments(entry["name"], entry["args"], plugins):
                 args: Fields = draft.tree["pluginConfig"][index]["args"]
                 self.add_problems(draft.name, [Problem(args.origin.path, message)])
 
@@ -252,9 +258,7 @@ class RenderPass:
         heading = self.heading()
         text, extras = format_document(raw, origins.tree, heading), self.extras(heading)
         plugins = self.declarations.plugins
-        rules = [
-            rule for effective in expanded.values() for rule in effective_plugins.required_rules(effective, plugins)
-        ]
+        rules = [rule for effective in expanded.values() for rule in required_rules(effective, plugins)]
         in_use = {name for effective in expanded.values() for name in effective.names}
         profiles = {
             name: RenderedProfile(
@@ -262,7 +266,7 @@ class RenderPass:
                 absent=frozenset(config.missing_plugins(self.lint_engine, effective.names)),
                 foreign=frozenset(effective.names) & frozenset(plugins),
                 findings=findings_by_profile[name],
-                summary=effective_plugins.summarize(effective, self.target),
+                summary=summarize(effective, self.target),
             )
             for name, effective in expanded.items()
         }

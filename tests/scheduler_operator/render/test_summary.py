@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.render.effective_plugins import SUMMARY_LENGTH
+from scheduler_operator.render.outcome import SUMMARY_LENGTH
 from tests.scheduler_operator.builders import declaring, profile, rendered
 
 PRICES = declaring("prices", "PriceCap", {"hooks": ["filter", "score"]})
