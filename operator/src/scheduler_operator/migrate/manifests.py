@@ -66,23 +66,19 @@ def read_manifest(source: InputPart, inputs: OtherInputs, read_configuration: Re
         elif (replicas := source.mapping("spec").integer("replicas")) is not None:
             process.scheduler["replicas"] = replicas
         process.allowed |= source.allowed
-    _remark_on_own_fields(source, [other for other in containers if other is not container])
-    return process
-
-
-def _remark_on_own_fields(source: InputPart, other_containers: list[InputPart]) -> None:
-    """Explain the fields that Berth decides itself, in one remark, because nearly every manifest has most of them."""
-    for other in other_containers:
+    others = [other for other in containers if other is not container]
+    for other in others:
         source.notes.remark(other.path, _ALONE)
-    explained = tuple(f"{other.path}." for other in other_containers)
+    # The fields that Berth decides itself have one remark together, because nearly every manifest has most of them.
     unread = [(part.path_of(key), key) for part, key in source.unread()]
-    unread = [(path, key) for path, key in unread if not path.startswith(explained)]
+    unread = [(path, key) for path, key in unread if not path.startswith(tuple(f"{other.path}." for other in others))]
     for path, key in unread:
         if key in _EXPLAINED:
             source.notes.remark(path, _EXPLAINED[key])
     if places := tuple(path for path, key in unread if key not in _EXPLAINED):
         names = ", ".join(path.removeprefix(source.path).removeprefix(".") for path in places)
         source.notes.remark(source.path, f"{names}: {_OWN}", places)
+    return process
 
 
 def _pod_spec(source: InputPart) -> InputPart:

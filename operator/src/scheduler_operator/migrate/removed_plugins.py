@@ -157,7 +157,23 @@ def _fold_strategies(draft: ProfileDraft, notes: ImportNotes, *, scores_least_al
             draft.args.setdefault(_FIT, ArgsDraft({}, args.path)).fields["scoringStrategy"] = strategy
         if strongest.path or strongest.weight not in (None, 1):
             score.enabled.append(PluginDraft(_FIT, strongest.weight, strongest.path))
-    _remark_strategies(scoring, draft, notes)
+    # One strategy stays, and each plugin gets a remark; the arguments of those that give way are left out.
+    remaining = (draft.args.get(_FIT, ArgsDraft({}, "")).fields.get("scoringStrategy") or {}).get(
+        "type", "LeastAllocated"
+    )
+    for entry in scoring:
+        own = STRATEGIES[entry.name]
+        message = f"is the scoringStrategy {own} of {_FIT} today"
+        if own != remaining:
+            message += f", which has one strategy only: {remaining} stays; "
+            message += f"move what needs {own} to a profile of its own"
+        if not entry.path and own != remaining:
+            notes.remark(draft.path_of("plugins.score"), f"{entry.name}, which scored by default, {message}")
+        elif entry.path:
+            notes.remark(entry.path, f"{entry.name} {message}")
+    for name in [name for name in draft.args if name in STRATEGIES]:
+        message = f"left out, because {_FIT} scores by {remaining} and {name} is not enabled"
+        notes.remark(draft.args.pop(name).path, message)
 
 
 def _disable_strategies(
@@ -180,22 +196,3 @@ def _disable_strategies(
             message += ", which is disabled in its place"
         if entry.path:
             notes.remark(entry.path, message)
-
-
-def _remark_strategies(scoring: list[PluginDraft], draft: ProfileDraft, notes: ImportNotes) -> None:
-    """Remark on the strategy that stays and on those that give way to it, and leave the arguments of others out."""
-    strategy = draft.args.get(_FIT, ArgsDraft({}, "")).fields.get("scoringStrategy") or {}
-    remaining = strategy.get("type", "LeastAllocated")
-    for entry in scoring:
-        own = STRATEGIES[entry.name]
-        message = f"is the scoringStrategy {own} of {_FIT} today"
-        if own != remaining:
-            message += f", which has one strategy only: {remaining} stays; "
-            message += f"move what needs {own} to a profile of its own"
-        if not entry.path and own != remaining:
-            notes.remark(draft.path_of("plugins.score"), f"{entry.name}, which scored by default, {message}")
-        elif entry.path:
-            notes.remark(entry.path, f"{entry.name} {message}")
-    for name in [name for name in draft.args if name in STRATEGIES]:
-        message = f"left out, because {_FIT} scores by {remaining} and {name} is not enabled"
-        notes.remark(draft.args.pop(name).path, message)
