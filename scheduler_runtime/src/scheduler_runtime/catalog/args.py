@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -351,20 +351,21 @@ _GATED_DEFAULTS: Mapping[str, tuple[tuple[str, ...], Any]] = {
     ),
 }
 """The gates of each field with a default of its own, all of which have to be on, and that default."""
-_Args = TypeVar("_Args", bound=PluginArgs)
 
 
-def with_gated_defaults(args: _Args, target: Target) -> _Args:
-    """Return ``args`` with the defaults that exist only while a feature gate of ``target`` is on.
+def with_gated_defaults(args: Mapping[str, PluginArgs], target: Target) -> dict[str, PluginArgs]:
+    """Return ``args``, by plugin, with the defaults that exist only while a feature gate of ``target`` is on.
 
     Models cannot have these defaults, because a model does not know the target when it is built without checks.
     """
-    missing = {
-        name: default
-        for name, (gates, default) in _GATED_DEFAULTS.items()
-        if name in type(args).model_fields and not getattr(args, name) and all(map(target.enabled, gates))
-    }
-    return args.model_copy(update=missing) if missing else args
+    enabled = {name: value for name, (gates, value) in _GATED_DEFAULTS.items() if all(map(target.enabled, gates))}
+    complete = dict(args)
+    for plugin, own in args.items():
+        fields = type(own).model_fields
+        missing = {name: value for name, value in enabled.items() if name in fields and not getattr(own, name)}
+        if missing:
+            complete[plugin] = own.model_copy(update=missing)
+    return complete
 
 
 IN_TREE_ARGS: Mapping[str, type[PluginArgs]] = MappingProxyType(

@@ -76,8 +76,8 @@ class Arguments:
                 continue
             args = self.valid.get(name) if name in self.configured else self._default(name, model)
             if args is not None:
-                complete[name] = catalog.with_gated_defaults(args, self.target)
-        return complete
+                complete[name] = args
+        return catalog.with_gated_defaults(complete, self.target)
 
     def _default(self, name: str, model: type[PluginArgs]) -> PluginArgs | None:
         """Return arguments without any field set. In-tree ones have defaults, which need no checking."""

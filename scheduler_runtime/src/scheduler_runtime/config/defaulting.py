@@ -73,7 +73,7 @@ def _profile(profile: Profile, expansion: Expansion, ignored: tuple[str, ...]) -
         printed["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
     printed["plugins"] = {}
     for point in (*expansion.defaults.points, "multiPoint"):
-        custom = profile.plugins.at(point)
+        custom = expansion.own[point]
         own = [EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled]
         enabled = expansion.multi_point if point == "multiPoint" else own
         plugin_set: dict[str, Any] = {}
