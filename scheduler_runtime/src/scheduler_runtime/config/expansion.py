@@ -85,8 +85,9 @@ class Expansion:
         """What the profile itself has at each point."""
         self.defaults = catalog.defaults(target.version)
         self.points_by_plugin = points_by_plugin(self.defaults, others)
-        default_plugins = self.defaults.default_plugins(target)
-        self.multi_point = merged_multi_point(profile.plugins.multi_point, default_plugins)
+        self.default_plugins = dict(self.defaults.default_plugins(target))
+        """The plugins that the target enables by default, and their weights."""
+        self.multi_point = merged_multi_point(self.own["multiPoint"], self.default_plugins.items())
         self.problems: list[Problem] = []
 
     @property
@@ -158,9 +159,13 @@ class Expansion:
                 if all(problem.path != path for problem in self.problems):
                     self.refuse(path, f"{name} is enabled here already, by entry {first}")
 
+    def names_at(self, point: str) -> list[str]:
+        """Return the plugins that come to run at ``point``, in order, whether or not the profile is accepted."""
+        return at_point(point, self.own[point], self.multi_point, self.points_by_plugin)
+
     def expand(self, point: str) -> tuple[EnabledPlugin, ...]:
         """Return the plugins at ``point``, in order and with their weights where these count."""
-        names = at_point(point, self.own[point], self.multi_point, self.points_by_plugin)
+        names = self.names_at(point)
         if point not in WEIGHED:
             return tuple(EnabledPlugin(name) for name in names)
         by_name = weights(point, self.own[point], self.multi_point, self.points_by_plugin)

@@ -13,15 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Declaration, DefaultSet, PluginArgs, Target
-from scheduler_runtime.config.available_plugins import Engine, missing_plugins, points_by_plugin
-from scheduler_runtime.config.expansion import (
-    EffectiveProfile,
-    EnabledPlugin,
-    at_point,
-    expand_profile,
-    merged_multi_point,
-)
+from scheduler_runtime.catalog import Declaration, PluginArgs, Target
+from scheduler_runtime.config.available_plugins import Engine, missing_plugins
+from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, Expansion
 from scheduler_runtime.config.models import Document, PluginEntry, PluginSet, Profile
 from scheduler_runtime.config.problems import Problems
 
@@ -57,48 +51,29 @@ class DocumentInput:
         return bool(missing_plugins(self.engine, (plugin,), self.others))
 
 
-@dataclass(frozen=True)
 class ProfileInput:
     """A profile as its author wrote it, which kube-scheduler may refuse."""
 
-    fields: Profile
-    document: DocumentInput
-    expanded: EffectiveProfile | None = None
-    """The expanded profile, where that is done already."""
-
-    @cached_property
-    def defaults(self) -> DefaultSet:
-        """The plugins and points of the target's version."""
-        return catalog.defaults(self.document.target.version)
-
-    @cached_property
-    def default_plugins(self) -> Mapping[str, int]:
-        """The plugins that the target enables by default, and their weights."""
-        return dict(self.defaults.default_plugins(self.document.target))
-
-    @cached_property
-    def own(self) -> Mapping[str, PluginSet]:
+    def __init__(self, fields: Profile, document: DocumentInput, expanded: EffectiveProfile | None = None) -> None:
+        """``expanded`` is the expanded profile, where that is done already."""
+        self.fields = fields
+        self.document = document
+        self._expanded = expanded
+        self._expansion = Expansion(fields, document.target, document.others)
+        self.own: Mapping[str, PluginSet] = self._expansion.own
         """What the profile itself has at each point, multiPoint included."""
-        return self.fields.plugins.by_point()
-
-    @cached_property
-    def places(self) -> tuple[str, ...]:
+        self.defaults = self._expansion.defaults
+        """The plugins and points of the target's version."""
+        self.default_plugins: Mapping[str, int] = self._expansion.default_plugins
+        """The plugins that the target enables by default, and their weights."""
+        self.places = (*self.defaults.points, "multiPoint")
         """The points that a document of the target's version may name, multiPoint last."""
-        return (*self.defaults.points, "multiPoint")
-
-    @cached_property
-    def _points_by_plugin(self) -> Mapping[str, Sequence[str]]:
-        return points_by_plugin(self.defaults, self.document.others)
-
-    @cached_property
-    def _multi_point(self) -> Sequence[EnabledPlugin]:
-        return merged_multi_point(self.own["multiPoint"], self.default_plugins.items())
 
     @cached_property
     def effective(self) -> EffectiveInput | None:
         """The plugins that the profile comes to; None when kube-scheduler would refuse the profile."""
         document = self.document
-        enabled = self.expanded or expand_profile(self.fields, document.target, document.others)
+        enabled = self._expanded or self._expansion.result()
         if isinstance(enabled, Problems):
             return None
         running, absent = enabled, missing_plugins(document.engine, enabled.names, document.others)
@@ -113,11 +88,11 @@ class ProfileInput:
 
     def points_of(self, plugin: str) -> tuple[str, ...]:
         """Return the extension points that ``plugin`` has; none when the plugin is unknown."""
-        return tuple(self._points_by_plugin.get(plugin, ()))
+        return tuple(self._expansion.points_by_plugin.get(plugin, ()))
 
     def plugins_at(self, point: str) -> tuple[str, ...]:
         """Return the plugins that come to run at ``point``, also in a profile that kube-scheduler refuses."""
-        return tuple(at_point(point, self.own[point], self._multi_point, self._points_by_plugin))
+        return tuple(self._expansion.names_at(point))
 
     def entries(self, point: str) -> Iterator[tuple[str, PluginEntry]]:
         """Yield the entries under ``enabled`` at ``point`` whose plugins the engine has, each with its path."""
