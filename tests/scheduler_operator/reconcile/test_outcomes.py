@@ -1,0 +1,72 @@
+"""Statuses that the profiles of a process get by each outcome of a reconcile."""
+
+import pytest
+
+from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.reconcile.scheduler_state import SchedulerState
+from scheduler_operator.reconcile.status import (
+    Applied,
+    Excluded,
+    Interrupted,
+    Outcome,
+    Paused,
+    ProfileGroup,
+    Rejected,
+    profile_statuses,
+)
+from scheduler_operator.render import ObjectProblems, Rendered, render
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import Problem
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
+
+OWNER, GUEST = profile("owner"), profile("guest", joins="owner")
+GROUP = ProfileGroup(OWNER, [GUEST])
+PROBLEMS = ObjectProblems("Invalid", (Problem("spec.nodes", "is odd"),))
+
+
+def both_rendered() -> Rendered:
+    result = render([OWNER, GUEST], {}, NAMESPACE, Target(V1_36))
+    assert isinstance(result, Rendered)
+    return result
+
+
+def ready(outcome: Outcome, group: ProfileGroup = GROUP) -> dict[str, tuple[str, str]]:
+    statuses = {user_object.name: status["conditions"][0] for user_object, status in profile_statuses(group, outcome)}
+    return {name: (condition["status"], condition["reason"]) for name, condition in statuses.items()}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        pytest.param(Excluded({}), {}, id="nobody-is-excluded"),
+        pytest.param(Excluded({"guest": PROBLEMS}), {"guest": ("False", "Invalid")}, id="excluded"),
+        pytest.param(Paused(), dict.fromkeys(("owner", "guest"), ("Unknown", "Paused")), id="paused"),
+        pytest.param(Rejected(PROBLEMS), dict.fromkeys(("owner", "guest"), ("False", "Invalid")), id="rejected"),
+        pytest.param(
+            Interrupted(RequestError("GET /x", 500, "Oops", "later")),
+            {"owner": ("Unknown", "RollingOut")},
+            id="interrupted",
+        ),
+        pytest.param(Interrupted(RequestError("PATCH /x", 409, "Conflict", "again")), {}, id="another-was-faster"),
+    ],
+)
+def test_an_outcome_concerns(outcome: Outcome, expected: dict[str, tuple[str, str]]) -> None:
+    assert ready(outcome) == expected
+
+
+def test_an_applied_process_reports_to_all_of_its_profiles() -> None:
+    assert ready(Applied(both_rendered(), SchedulerState())) == dict.fromkeys(("owner", "guest"), ("True", "Rendered"))
+
+
+def test_whoever_joins_a_rejected_profile_learns_whom_it_waits_for() -> None:
+    messages = {name: status["conditions"][1]["message"] for name, status in by_name(Rejected(PROBLEMS)).items()}
+    assert messages["guest"].startswith("spec.joins: owner, in whose process this profile runs, cannot run: spec.nodes")
+
+
+def test_a_group_goes_on_without_those_that_are_excluded() -> None:
+    assert [joiner.name for joiner in GROUP.without(["guest"]).joiners] == []
+    assert ready(Rejected(PROBLEMS), GROUP.without(["guest"])) == {"owner": ("False", "Invalid")}
+
+
+def by_name(outcome: Outcome) -> dict[str, dict[str, list[dict[str, str]]]]:
+    return {user_object.name: status for user_object, status in profile_statuses(GROUP, outcome)}
