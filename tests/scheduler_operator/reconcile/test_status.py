@@ -9,7 +9,7 @@ from scheduler_operator.models.status import ProfileStatus
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, PodTrouble, SchedulerState
 from scheduler_operator.reconcile.status import (
     MESSAGE_LENGTH,
-    accepted_status,
+    applied_status,
     excluded_status,
     interrupted_status,
     paused_status,
@@ -75,7 +75,7 @@ def processes(**changes: Any) -> DeploymentState:
 )
 def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[str, tuple[str, str]]) -> None:
     scheduler_profile = profile()
-    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state))
+    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state))
     assert conditions(status) == expected
 
 
@@ -83,15 +83,15 @@ def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[
 def test_a_version_newer_than_all_supported_ones_is_remarked_on(state: DeploymentState | None) -> None:
     newer, existing = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
-    ready, *others = accepted_status(newer, rendered(newer), SchedulerState(state))["conditions"]
+    ready, *others = applied_status(newer, rendered(newer), SchedulerState(state))["conditions"]
     assert ready["message"].endswith(remark)
     assert remark not in str(others)
-    assert "newer" not in str(accepted_status(existing, rendered(existing), SchedulerState(state))["conditions"])
+    assert "newer" not in str(applied_status(existing, rendered(existing), SchedulerState(state))["conditions"])
 
 
 def test_why_pods_are_refused_is_reported() -> None:
     scheduler_profile = profile()
-    status = accepted_status(
+    status = applied_status(
         scheduler_profile,
         rendered(scheduler_profile),
         SchedulerState(processes(existing=0, ready=0, failure="violates PodSecurity")),
@@ -118,7 +118,7 @@ def test_why_pods_are_refused_is_reported() -> None:
 def test_while_a_deployment_rolls_more_may_be_ready_than_are_requested(state: DeploymentState, message: str) -> None:
     scheduler_profile = profile()
     assert (
-        messages(accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state)))["Ready"]
+        messages(applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state)))["Ready"]
         == message
     )
 
@@ -142,7 +142,7 @@ IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Con
 def test_what_keeps_pods_from_running_is_reported(ready: int, hindrance: PodTrouble, expected: Any) -> None:
     scheduler_profile = profile()
     state = processes(existing=3, current=1, ready=ready)
-    status = accepted_status(
+    status = applied_status(
         scheduler_profile, rendered(scheduler_profile), SchedulerState(state, pod_trouble=hindrance)
     )
     assert conditions(status) == expected
@@ -153,7 +153,7 @@ def test_what_keeps_pods_from_running_is_reported(ready: int, hindrance: PodTrou
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
     scheduler_profile = profile(engine="ConfigMap")
-    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
+    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
     assert conditions(status) == {"Ready": ("True", "Rendered")}
     assert status["configMap"] == "berth-bin-packing"
     assert "replicas" not in status
@@ -161,21 +161,21 @@ def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
 
 def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
     scheduler_profile = profile()
-    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=1)))
+    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=1)))
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
 
 
 def test_effective_plugins_have_a_weight_where_it_counts() -> None:
     scheduler_profile = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
-    plugins = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
+    plugins = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
     assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
 def test_effective_plugins_are_those_that_run() -> None:
     scheduler_profile = profile()
-    plugins = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
+    plugins = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
     output = {plugin["name"] for point in plugins.values() for plugin in point}
     assert "PodTopologySpread" in output
     assert "VolumeBinding" not in output
@@ -247,7 +247,7 @@ def test_a_plugin_config_names_its_users_in_order() -> None:
 def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
     scheduler_profile = profile()
     for status in (
-        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=0))),
+        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=0))),
         rejected_status(scheduler_profile, UNKNOWN),
         paused_status(scheduler_profile, scheduler_profile.name),
     ):
@@ -266,7 +266,7 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     other = ObjectProblems("Invalid", (Problem("spec", "another"),))
     second = with_transition_times(rejected_status(scheduler_profile, other), first, "2026-01-02T00:00:00Z")
     third = with_transition_times(
-        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
         second,
         "2026-01-03T00:00:00Z",
     )
@@ -280,14 +280,14 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
     scheduler_profile = profile()
     first = with_transition_times(
-        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
         {},
         "2026-01-01T00:00:00Z",
     )
     again = profile(status=first)
     assert (
         with_transition_times(
-            accepted_status(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z"
+            applied_status(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z"
         )
         == first
     )
@@ -296,7 +296,7 @@ def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
 def test_every_status_fits_the_schema() -> None:
     scheduler_profile = profile()
     for status in (
-        accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
         rejected_status(scheduler_profile, UNKNOWN),
         paused_status(scheduler_profile, scheduler_profile.name),
     ):
@@ -332,18 +332,18 @@ def test_failures_are_read_from_the_deployments_conditions() -> None:
 
 def test_warnings_are_displayed_and_counted() -> None:
     scheduler_profile = profile(scheduler={"clientConnection": {"qps": 1}})
-    status = accepted_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
+    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
     output = {warning["code"]: warning["path"] for warning in status["warnings"]}
     assert status["warningCount"] == len(status["warnings"])
     assert output["TinyQPS"] == "spec.scheduler.clientConnection.qps"
-    assert accepted_status(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
+    assert applied_status(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
 
 
 def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
     created = render([owner, guest], {}, NAMESPACE, Target(V1_36))
     assert isinstance(created, Rendered)
-    status = accepted_status(guest, created, SchedulerState(processes(), "a-pod"))
+    status = applied_status(guest, created, SchedulerState(processes(), "a-pod"))
     assert conditions(status) == {"Ready": ("True", "Scheduling")}
     assert "processes of owner are ready" in status["conditions"][0]["message"]
     assert (status["configMap"], status["leader"]) == ("berth-owner", "a-pod")

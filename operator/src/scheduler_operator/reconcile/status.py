@@ -109,7 +109,7 @@ def profile_statuses(group: ProfileGroup, outcome: Outcome) -> Iterator[tuple[Us
                 yield owner, interrupted_status(owner, str(error))
         case Applied(rendered, state):
             for profile in profiles:
-                yield profile, accepted_status(profile, rendered, state)
+                yield profile, applied_status(profile, rendered, state)
 
 
 def excluded_status(profile: UserObject, problems: ObjectProblems) -> Status:
@@ -147,7 +147,7 @@ def paused_status(profile: UserObject, owner: str) -> Status:
     return {**_last_good(profile), **_conditions(profile, "Unknown", "Paused", message)}
 
 
-def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerState) -> Status:
+def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerState) -> Status:
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, member = next(iter(rendered.profiles)), rendered.profiles[profile.name]
     remark = catalog.newer_version_remark(rendered.version)
