@@ -33,29 +33,28 @@ Expressions = Sequence[Mapping[str, Any]]
 """Requirements on the labels of a node."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A profile's part of the document with its origins, and the problems found so far."""
 
     profile: UserObject
+    name: str
     spec: ProfileSpec
     reading: Reading[ProfileSpec]
     """The readable part of the spec, and the problems of the rest."""
+    scheduler: SchedulerSpec
+    enabled: Mapping[str, Sequence[str]]
+    """The extension points at which each plugin is enabled by name; multiPoint is not among them."""
+    plugins: Sequence[str]
+    """Every plugin that the profile enables or gives arguments to."""
+    node_expressions: Expressions
+    """The nodes that the profile is limited to; empty for every node."""
     part: dict[str, Any]
     tree: Fields
     extenders: list[dict[str, Any]]
     mistakes: tuple[Problem, ...]
     missing: tuple[Problem, ...]
     """Problems of references to PluginConfigs that do not exist."""
-
-    name: str
-    scheduler: SchedulerSpec
-    node_expressions: Expressions
-    """The nodes that the profile is limited to; empty for every node."""
-    enabled: Mapping[str, Sequence[str]]
-    """The extension points at which each plugin is enabled by name; multiPoint is not among them."""
-    plugins: Sequence[str]
-    """Every plugin that the profile enables or gives arguments to."""
 
 
 def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec") -> AnyModel | ObjectProblems:
@@ -90,11 +89,16 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
     ]
     enabled = _enabled_plugins(spec)
     return Draft(
-        profile,
-        spec,
-        reading,
-        part,
-        tree,
+        profile=profile,
+        name=profile.name,
+        spec=spec,
+        reading=reading,
+        scheduler=spec.scheduler or SchedulerSpec(),
+        enabled=enabled,
+        plugins=[*enabled, *(entry.name for entry in spec.plugin_config or ())],
+        node_expressions=node_expressions(spec.nodes),
+        part=part,
+        tree=tree,
         extenders=extenders,
         mistakes=(
             *name_problems,
@@ -102,11 +106,6 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
             *reading.at_source_paths(_mistakes(profile.name, spec, plugin_configs)),
         ),
         missing=tuple(reading.at_source_paths(missing)),
-        name=profile.name,
-        scheduler=spec.scheduler or SchedulerSpec(),
-        node_expressions=node_expressions(spec.nodes),
-        enabled=enabled,
-        plugins=[*enabled, *(entry.name for entry in spec.plugin_config or ())],
     )
 
 
