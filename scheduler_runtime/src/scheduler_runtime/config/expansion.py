@@ -10,7 +10,7 @@ mergePluginSet in apis/config/v1/default_plugins.go, then expandMultiPointPlugin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -26,8 +26,6 @@ _MAX_TOTAL = 2**63 - 1
 _MAX_SCORE = 100
 WEIGHED = ("score", "placementScore")
 """The points at which a weight counts."""
-PointsByPlugin = Mapping[str, Sequence[str]]
-"""The extension points of every plugin there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ class Expansion:
         if len(set(names)) == len(names):
             return
         for point in self.defaults.points:
-            spread = spread_multi_point(point, self.own[point], self.multi_point, self.points_by_plugin)
+            spread = self.multi_point_names_at(point)
             for name in {name for name in spread if spread.count(name) > 1}:
                 first = names.index(name)
                 path = f"plugins.multiPoint.enabled[{names.index(name, first + 1)}]"
@@ -160,15 +158,36 @@ class Expansion:
                     self.refuse(path, f"{name} is enabled here already, by entry {first}")
 
     def names_at(self, point: str) -> list[str]:
-        """Return the plugins that come to run at ``point``, in order, whether or not the profile is accepted."""
-        return at_point(point, self.own[point], self.multi_point, self.points_by_plugin)
+        """Return the plugins that come to run at ``point``, whether or not the profile is accepted.
+
+        These are, in this order: what overrides multiPoint there, the rest of multiPoint, and the point's others.
+        """
+        disabled = {plugin.name for plugin in self.own[point].disabled}
+        own = list(dict.fromkeys(plugin.name for plugin in self.own[point].enabled))
+        if "*" in disabled:
+            return own
+        everywhere = {plugin.name for plugin in self.multi_point}
+        overrides = [name for name in own if name in everywhere and name not in disabled]
+        return list(dict.fromkeys((*overrides, *self.multi_point_names_at(point), *own)))
+
+    def multi_point_names_at(self, point: str) -> list[str]:
+        """Return the multiPoint plugins that come to ``point``, in order, and that it does not name itself.
+
+        A name that comes twice is a mistake of the profile's author, and stays in the list twice.
+        """
+        disabled = {plugin.name for plugin in self.own[point].disabled}
+        if "*" in disabled:
+            return []
+        elsewhere = disabled | {plugin.name for plugin in self.own[point].enabled}
+        names = [plugin.name for plugin in self.multi_point if plugin.name not in elsewhere]
+        return [name for name in names if point in self.points_by_plugin.get(name, ())]
 
     def expand(self, point: str) -> tuple[EnabledPlugin, ...]:
         """Return the plugins at ``point``, in order and with their weights where these count."""
         names = self.names_at(point)
         if point not in WEIGHED:
             return tuple(EnabledPlugin(name) for name in names)
-        by_name = weights(point, self.own[point], self.multi_point, self.points_by_plugin)
+        by_name = self.weights_at(point)
         if isinstance(by_name, str):
             path, weight = next(
                 (f"plugins.{place}.enabled[{index}]", plugin.weight or 0)
@@ -180,6 +199,27 @@ class Expansion:
             self.refuse(f"{path}.weight", message)
             return ()
         return tuple(EnabledPlugin(name, by_name[name]) for name in names)
+
+    def weights_at(self, point: str) -> Mapping[str, int] | str:
+        """Return the weight of every plugin that has ``point``, or the one that makes upstream refuse those after it.
+
+        Upstream's check in getScoreWeights is against an overflow of the total, and overflows itself: after a total
+        below zero it refuses any further plugin.
+        """
+        by_name: dict[str, int] = {}
+        total, below_zero = 0, ""
+        own = (EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in self.own[point].enabled)
+        for plugin in (*own, *self.multi_point):
+            if plugin.name in by_name or point not in self.points_by_plugin.get(plugin.name, ()):
+                continue
+            weight = plugin.weight or 1
+            room = (_MAX_TOTAL - total + 2**63) % 2**64 - 2**63  # as an int64, which wraps around
+            if weight * _MAX_SCORE > room:
+                return below_zero
+            by_name[plugin.name] = weight
+            total += weight * _MAX_SCORE
+            below_zero = below_zero or (plugin.name if total < 0 else "")
+        return by_name
 
     def check_counts(self, points: Mapping[str, tuple[EnabledPlugin, ...]]) -> None:
         """Refuse points with too many plugins, or too few."""
@@ -236,54 +276,3 @@ def merged_multi_point(custom: PluginSet, defaults: Iterable[tuple[str, int]]) -
     replaced = {last[name] for name, _ in remaining if name in last}
     merged = [own[last[name]] if name in last else EnabledPlugin(name, weight) for name, weight in remaining]
     return (*merged, *(plugin for index, plugin in enumerate(own) if index not in replaced))
-
-
-def spread_multi_point(
-    point: str, custom: PluginSet, multi_point: Iterable[EnabledPlugin], points: PointsByPlugin
-) -> list[str]:
-    """Return the multiPoint plugins that come to ``point``, in order.
-
-    A name that comes twice is a mistake of the profile's author, and stays in the list twice.
-    """
-    disabled = {plugin.name for plugin in custom.disabled}
-    if "*" in disabled:
-        return []
-    elsewhere = disabled | {plugin.name for plugin in custom.enabled}
-    names = [plugin.name for plugin in multi_point if plugin.name not in elsewhere]
-    return [name for name in names if point in points.get(name, ())]
-
-
-def at_point(point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], points: PointsByPlugin) -> list[str]:
-    """Return the plugins at ``point``: overrides of multiPoint, the rest of multiPoint, then the point's others."""
-    disabled = {plugin.name for plugin in custom.disabled}
-    own = list(dict.fromkeys(plugin.name for plugin in custom.enabled))
-    if "*" in disabled:
-        return own
-    everywhere = {plugin.name for plugin in multi_point}
-    rest = spread_multi_point(point, custom, multi_point, points)
-    overrides = [name for name in own if name in everywhere and name not in disabled]
-    return list(dict.fromkeys((*overrides, *rest, *own)))
-
-
-def weights(
-    point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], points: PointsByPlugin
-) -> Mapping[str, int] | str:
-    """Return the weight of every plugin that has ``point``, or the plugin that makes upstream refuse those after it.
-
-    Upstream's check in getScoreWeights is against an overflow of the total, and overflows itself: after a total below
-    zero it refuses any further plugin.
-    """
-    by_name: dict[str, int] = {}
-    total, below_zero = 0, ""
-    own = (EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled)
-    for plugin in (*own, *multi_point):
-        if plugin.name in by_name or point not in points.get(plugin.name, ()):
-            continue
-        weight = plugin.weight or 1
-        room = (_MAX_TOTAL - total + 2**63) % 2**64 - 2**63  # as an int64, which wraps around
-        if weight * _MAX_SCORE > room:
-            return below_zero
-        by_name[plugin.name] = weight
-        total += weight * _MAX_SCORE
-        below_zero = below_zero or (plugin.name if total < 0 else "")
-    return by_name
