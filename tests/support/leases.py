@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseError, LeaseSettings
-from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
+from scheduler_runtime.kube.leader_election.lease import LeaseRecord
 
 Lease = dict[str, Any]
 WALL = "2026-01-01T00:00:00.000000Z"

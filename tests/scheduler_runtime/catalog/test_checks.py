@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.catalog.checks import parse_int64
+from scheduler_runtime.catalog.syntax import parse_int64
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from scheduler_runtime.catalog.durations import Duration, DurationField
+from scheduler_runtime.catalog.syntax import Duration, DurationField
 
 ADAPTER = TypeAdapter(DurationField)
 

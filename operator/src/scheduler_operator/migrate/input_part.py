@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from scheduler_runtime.catalog.durations import DurationField
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
+from scheduler_runtime.catalog.syntax import DurationField
 from scheduler_runtime.config import Problem
 from scheduler_runtime.config.problems import describe_value
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from scheduler_operator.models.fields import Model, cel, rules
-from scheduler_runtime.catalog.checks import refuse
+from scheduler_runtime.catalog.syntax import refuse
 
 POINTER = r"^(/([^/~]|~[01])*)+$"
 

@@ -14,9 +14,8 @@ from typing import Annotated, Any
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
-from scheduler_runtime.catalog.checks import Location
-from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.catalog.suggestions import not_a_field
+from scheduler_runtime.catalog.syntax import Duration, DurationField, Location
 
 Schema = Mapping[str, Any]
 SchemaProblems = Iterator[tuple[Location, str]]

@@ -20,7 +20,7 @@ from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Target
-from scheduler_runtime.catalog.checks import refuse
+from scheduler_runtime.catalog.syntax import refuse
 from scheduler_runtime.config import Problem, explain, unknown_plugin_message
 from scheduler_runtime.config.problems import path_of
 

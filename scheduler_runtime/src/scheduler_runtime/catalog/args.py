@@ -20,10 +20,17 @@ from pydantic import (
     model_validator,
 )
 
-from scheduler_runtime.catalog.checks import Location, check_qualified_name, field_problem, label_problem, refuse
 from scheduler_runtime.catalog.declaration import PluginArgs
-from scheduler_runtime.catalog.durations import Duration, DurationField
-from scheduler_runtime.catalog.syntax import is_qualified_name
+from scheduler_runtime.catalog.syntax import (
+    Duration,
+    DurationField,
+    Location,
+    check_qualified_name,
+    field_problem,
+    is_qualified_name,
+    label_problem,
+    refuse,
+)
 from scheduler_runtime.catalog.target import Target
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.catalog.durations import Duration
+from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config.arguments import FIT
 from scheduler_runtime.config.document_check import ignored_resources
 from scheduler_runtime.config.expansion import EnabledPlugin, Expansion

@@ -16,9 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from scheduler_runtime.catalog.checks import Location, refuse
-from scheduler_runtime.catalog.durations import Duration, DurationField
-from scheduler_runtime.catalog.syntax import is_extended_resource
+from scheduler_runtime.catalog.syntax import Duration, DurationField, Location, is_extended_resource, refuse
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"

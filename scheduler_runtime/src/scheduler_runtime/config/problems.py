@@ -81,7 +81,7 @@ def explain(
     """Return the problems of a document that pydantic refused as a ``model``.
 
     With ``matters``, only errors for which it returns True become problems. An error raised by
-    :func:`~scheduler_runtime.catalog.checks.refuse` has several problems, each at a place below its own.
+    :func:`~scheduler_runtime.catalog.syntax.refuse` has several problems, each at a place below its own.
     """
     problems: list[Problem] = []
     for details in error.errors(include_url=False):

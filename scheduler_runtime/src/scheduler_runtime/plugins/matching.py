@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from scheduler_runtime.catalog.checks import field_problem, label_problem, parse_int64
+from scheduler_runtime.catalog.syntax import field_problem, label_problem, parse_int64
 from scheduler_runtime.state.objects import (
     Node,
     NodeSelector,

@@ -20,7 +20,7 @@ import msgspec
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Kind, Reflector
-from scheduler_runtime.kube.watch.envelopes import ListPage, read_items
+from scheduler_runtime.kube.watch.kinds import ListPage, read_items
 from scheduler_runtime.state.objects import KINDS, ObjectMeta
 
 ApiKind = tuple[str, str]

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord, NoLeaseResponseError
+from scheduler_runtime.kube.leader_election.lease import LeaseRecord, NoLeaseResponseError
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by, settings
 
 # The rows of client-go's TestTryAcquireOrRenewLeases.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from scheduler_runtime.kube.leader_election import LeaderElector
-from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
+from scheduler_runtime.kube.leader_election.lease import LeaseRecord
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by
 
 

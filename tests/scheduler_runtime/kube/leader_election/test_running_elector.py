@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_runtime.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseError
-from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
+from scheduler_runtime.kube.leader_election.lease import LeaseRecord
 from tests.support.eventually import eventually
 from tests.support.leases import WALL, Clock, MemoryLeases, candidate, settings
 

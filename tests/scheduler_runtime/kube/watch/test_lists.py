@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from scheduler_runtime.kube.watch import Reflector, lists
-from scheduler_runtime.kube.watch.envelopes import ListPage, read_items
+from scheduler_runtime.kube.watch.kinds import ListPage, read_items
 from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.kube.watch.scripted import (
     Answer,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.watch.envelopes import Unreadable, read_page
+from scheduler_runtime.kube.watch.kinds import Unreadable, read_page
 from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod
 from scheduler_runtime.state.objects.kinds import pods
 from tests.scheduler_runtime.kube.watch.scripted import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime.kube.watch.envelopes import decode_event
+from scheduler_runtime.kube.watch.kinds import decode_event
 from scheduler_runtime.state.objects import ContainerImage, Node, decode_node, decode_node_list
 from scheduler_runtime.state.objects.interning import MIN_IMAGE_CLEANUP, SharedImages
 

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.watch import envelopes
+from scheduler_runtime.kube.watch import kinds
 from scheduler_runtime.state import objects
 
 POD = {
@@ -63,14 +63,14 @@ def test_a_pod_survives_being_written_and_read() -> None:
     ],
 )
 def test_a_line_of_a_watch_is_read_by_its_type(line: dict[str, object], kind: str) -> None:
-    event = envelopes.decode_event(json.dumps(line).encode())
+    event = kinds.decode_event(json.dumps(line).encode())
     assert event.type == kind
     if kind == "ADDED":
         assert objects.decode_pod(event.object).name == "web-0"
     if kind == "BOOKMARK":
         assert event.bookmark() == "99"
     if kind == "ERROR":
-        assert event.error() == envelopes.Status(code=410, reason="Expired")
+        assert event.error() == kinds.Status(code=410, reason="Expired")
 
 
 def test_a_page_of_a_list_tells_where_the_next_begins() -> None:
@@ -82,4 +82,4 @@ def test_a_page_of_a_list_tells_where_the_next_begins() -> None:
 
 def test_half_a_line_is_an_error_that_msgspec_names() -> None:
     with pytest.raises(msgspec.DecodeError):
-        envelopes.decode_event(b'{"type":"ADDED","object":{"metadata":{"na')
+        kinds.decode_event(b'{"type":"ADDED","object":{"metadata":{"na')

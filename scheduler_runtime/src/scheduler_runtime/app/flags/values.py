@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scheduler_runtime.app.server_version import explain_refusal
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.catalog.durations import Duration, DurationField
+from scheduler_runtime.catalog.syntax import Duration, DurationField
 from scheduler_runtime.reload.document_sources import ObjectName
 from scheduler_runtime.serving.https import NamedPair
 from scheduler_runtime.serving.https.certificates import VERSIONS, SuiteError, openssl_name

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from scheduler_runtime.catalog.durations import Duration
+from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config.linter.findings import Match, Severity, check, check_of
 from scheduler_runtime.config.linter.inputs import DocumentInput
 from scheduler_runtime.config.linter.nodes import deprecated_label

@@ -12,8 +12,8 @@ Its elector blocks a thread of its own and has a connection of its own, so that 
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, LeaseClient, create_elector
 from scheduler_runtime.kube.leader_election.leadership import Leadership
-from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient
-from scheduler_runtime.kube.leader_election.lease_record import (
+from scheduler_runtime.kube.leader_election.lease import (
+    HttpLeaseClient,
     Lease,
     LeaseError,
     LeaseSettings,

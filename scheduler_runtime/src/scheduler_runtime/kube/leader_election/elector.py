@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from scheduler_runtime.kube import credentials as kube_credentials
-from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient
-from scheduler_runtime.kube.leader_election.lease_record import (
+from scheduler_runtime.kube.leader_election.lease import (
     JITTER,
     RELEASED_SECONDS,
+    HttpLeaseClient,
     Lease,
     LeaseError,
     LeaseRecord,

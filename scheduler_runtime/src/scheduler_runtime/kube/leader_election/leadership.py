@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, create_elector
-from scheduler_runtime.kube.leader_election.lease_record import Lease, LeaseSettings
+from scheduler_runtime.kube.leader_election.lease import Lease, LeaseSettings
 
 logger = logging.getLogger(__name__)
 

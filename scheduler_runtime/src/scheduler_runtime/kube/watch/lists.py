@@ -22,7 +22,7 @@ import msgspec
 from scheduler_runtime.kube.client import ApiError, Client
 from scheduler_runtime.kube.http.request_writer import JSON
 from scheduler_runtime.kube.http.transport import ConnectionLostError
-from scheduler_runtime.kube.watch.envelopes import continue_token
+from scheduler_runtime.kube.watch.kinds import continue_token
 
 PAGE_SIZE = 2000
 """The API server prepares such a page of pods in some 80 ms, and we read it in about as long."""

@@ -27,9 +27,19 @@ from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, ret
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, decode_event, identify_unreadable, read_page
 from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
-from scheduler_runtime.kube.watch.kinds import Change, Kind, ObjectList, T, number
+from scheduler_runtime.kube.watch.kinds import (
+    Change,
+    Kind,
+    ObjectList,
+    T,
+    Unreadable,
+    WatchEvent,
+    decode_event,
+    identify_unreadable,
+    number,
+    read_page,
+)
 from scheduler_runtime.kube.watch.lists import list_pages, stream_list, with_full_list_fallback
 from scheduler_runtime.kube.watch.version_checks import (
     MissingChanges,

@@ -13,8 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.watch.envelopes import decode_identified_list
-from scheduler_runtime.kube.watch.kinds import Kind, T, number, version_of
+from scheduler_runtime.kube.watch.kinds import Kind, T, decode_identified_list, number, version_of
 from scheduler_runtime.kube.watch.lists import list_pages, with_full_list_fallback
 
 ONLY_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from scheduler_runtime.catalog.durations import Duration
+from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config import Extender, ExtenderTLSConfig
 from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response

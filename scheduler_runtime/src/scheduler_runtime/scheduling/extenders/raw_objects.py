@@ -13,7 +13,7 @@ from msgspec import Raw
 from scheduler_runtime.api import Pod
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.watch import Kind, Reflector
-from scheduler_runtime.kube.watch.envelopes import read_items
+from scheduler_runtime.kube.watch.kinds import read_items
 from scheduler_runtime.kube.watch.lists import list_pages, with_full_list_fallback
 from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import ObjectMeta

@@ -14,8 +14,16 @@ from scheduler_runtime.serving.https.certificates import (
     TlsSettings,
     choose_certificate,
 )
-from scheduler_runtime.serving.https.responses import JSON, PROMETHEUS, TEXT, EndpointResponse
-from scheduler_runtime.serving.https.routes import Check, Checks, Endpoints, Page
+from scheduler_runtime.serving.https.routes import (
+    JSON,
+    PROMETHEUS,
+    TEXT,
+    Check,
+    Checks,
+    EndpointResponse,
+    Endpoints,
+    Page,
+)
 from scheduler_runtime.serving.https.server import NotServedError, ServingSettings, serve, serve_configured
 from scheduler_runtime.serving.https.sni import NamedPair
 from scheduler_runtime.serving.https.zpages import ALPHA, BETA, ProcessInfo, ZPage, flagz, statusz

@@ -17,11 +17,9 @@ from typing import Any
 
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.serving.https.access import Access, AccessRules, Caller
+from scheduler_runtime.serving.https.access import Access, AccessRules, ApiServerReviews, Caller
 from scheduler_runtime.serving.https.certificates import Certificate, TlsSettings, choose_certificate
-from scheduler_runtime.serving.https.responses import TEXT, EndpointResponse, internal_error
-from scheduler_runtime.serving.https.reviews import ApiServerReviews
-from scheduler_runtime.serving.https.routes import Endpoints
+from scheduler_runtime.serving.https.routes import TEXT, EndpointResponse, Endpoints, internal_error
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import msgspec
 
 from scheduler_runtime.kube.watch import Kind
-from scheduler_runtime.kube.watch.envelopes import ListMeta, Wire
+from scheduler_runtime.kube.watch.kinds import ListMeta, Wire
 from scheduler_runtime.state.objects.interning import SharedImages, SharedSpecs
 from scheduler_runtime.state.objects.pod_requests import BY_CONTAINER, ResizeRules
 from scheduler_runtime.state.objects.structs import LabelSelector, Node, ObjectMeta, Pod

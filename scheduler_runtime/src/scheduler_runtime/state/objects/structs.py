@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import field
 from msgspec.structs import force_setattr
 
-from scheduler_runtime.kube.watch.envelopes import Wire
+from scheduler_runtime.kube.watch.kinds import Wire
 from scheduler_runtime.state.objects.pod_requests import Requests, sum_requests
 
 ResourceList = dict[str, str | int | float]

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.catalog.checks import parse_int64
+from scheduler_runtime.catalog.syntax import parse_int64
 from scheduler_runtime.state.objects import Pod, QuantityError, Requests
 from scheduler_runtime.state.objects.pod_requests import Amounts
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar, cast
 
-from scheduler_runtime.catalog.checks import label_problem
+from scheduler_runtime.catalog.syntax import label_problem
 from scheduler_runtime.state.objects import LabelSelector, Pod
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
