@@ -49,7 +49,7 @@ _MODULES = {
     "CredentialsError": "credentials",
     "Kind": "watch.kinds",
     "LeaderElector": "leader_election.elector",
-    "LeaseError": "leader_election.lease_record",
+    "LeaseError": "leader_election.lease",
     "LogOnce": "log_once",
     "NoResponseError": "client",
     "NotListedError": "watch.reflector_group",
