@@ -34,7 +34,7 @@ nightly: $(READY) ## What takes long: tests left out of make test, oracle, fault
 fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly
 	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
 
-check: $(READY) ## Format, lint, types, import contracts, measures of the house, unit tests: less than a minute
+check: $(READY) ## Format, lint, types, import contracts, measures of the house, unit tests: about a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-quick
 
 # Where bytecode is not kept, each of the workers, and each process that a test starts, compiles everything anew.
