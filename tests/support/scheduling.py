@@ -12,7 +12,7 @@ from typing import Any
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.config import Extender
+from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.framework import PluginServices
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.binding_sender import FencedError
@@ -80,7 +80,7 @@ class Scene:
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
         self.extenders = ExtenderFactory(client, self.binds)
-        chain = self.extenders.build([Extender.model_validate_json(json.dumps(config)) for config in extenders])
+        chain = self.extenders.build([ExtenderConfig.model_validate_json(json.dumps(config)) for config in extenders])
         frameworks = self.frameworks = {
             "test": testing.framework(profile, *plugins, services=services, version=version, extenders=chain)
         }

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Scores
-from scheduler_runtime.config import Extender as ExtenderConfig
+from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.framework.sampling import NodeOrder, Sampler, SearchPosition
 from scheduler_runtime.scheduling.extenders import Extender, ExtenderChain

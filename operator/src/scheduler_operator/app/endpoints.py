@@ -16,6 +16,15 @@ class Health:
     not_ready: str = "starting"
     not_alive: Callable[[], str | None] = lambda: None
 
+    def become_ready(self) -> None:
+        """From now on, and to the end, say that the process is ready."""
+        self.not_ready = ""
+
+    def wait_for(self, reason: str) -> None:
+        """Say what the process waits for, if it is not ready yet."""
+        if self.not_ready:
+            self.not_ready = reason
+
 
 @asynccontextmanager
 async def serve(

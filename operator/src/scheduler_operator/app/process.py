@@ -30,6 +30,7 @@ from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election import Leadership
+from scheduler_runtime.kube.retry import run_until
 from scheduler_runtime.metrics import Metric, fixed_gauge
 
 logger = logging.getLogger("scheduler_operator")
@@ -65,7 +66,7 @@ class OperatorProcess:
         async with serve(self.health, self.metrics, self.settings.bind_address, self.settings.port):
             if not await self.unless_stopped(self.wait_for_crds()):
                 return 0
-            self.health.not_ready = ""
+            self.health.become_ready()
             self.leadership.start()
             try:
                 if not await self.unless_stopped(self.leadership.won.wait()):
@@ -150,19 +151,12 @@ class OperatorProcess:
         if self.waiting_for != reason:
             logger.warning("waiting: %s", reason)
         self.waiting_for = reason
-        if self.health.not_ready:
-            self.health.not_ready = reason
+        self.health.wait_for(reason)
 
     async def unless_stopped(self, wait: Coroutine[Any, Any, Any]) -> bool:
         """Await ``wait`` and return True; return False when the process is told to stop before."""
-        task, stop = asyncio.create_task(wait), asyncio.create_task(self.stop.wait())
-        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if task.done():
-            task.result()
-            return True
-        task.cancel()
-        return False
+        await run_until(self.stop, wait)
+        return not self.stop.is_set()
 
     def handle_signals(self) -> None:
         """Stop in an orderly way on SIGTERM and SIGINT."""

@@ -118,8 +118,8 @@ class KopfSession:
                 answer.status = HTTPStatus.OK  # EventStream understands the body; the status alone would end kopf
             if await self._check_status(answer, _plural(path)):
                 answer.content = EventStream(answer.content, watch)  # type: ignore[assignment]
-                watch.began_at = _now()
-                loop.call_later(SETTLED_SECONDS, end_interruption, watch.began_at)
+                began_at = watch.begin(_now())
+                loop.call_later(SETTLED_SECONDS, end_interruption, began_at)
                 self.has_watch.set()
         return answer
 

@@ -45,6 +45,15 @@ class WatchState:
     early_ends: int = 0
     not_before: float = 0.0
 
+    def begin(self, now: float) -> float:
+        """Note that a stream has begun; return when, by which a later look can tell whether it is still that one."""
+        self.began_at = now
+        return now
+
+    def note(self, reason: str) -> None:
+        """Note the reason for which the stream is about to end; nothing after an event that is in order."""
+        self.end_reason = reason
+
     def end(self, now: float) -> str:
         """Note that the stream has ended, if there was one; return the reason, if it is worth reporting.
 
@@ -81,7 +90,7 @@ class EventStream:
             if rest:
                 yield self._check_line(rest)
         except aiohttp.ClientError:
-            self._watch.end_reason = CUT
+            self._watch.note(CUT)
             raise
 
     def _check_line(self, line: bytes) -> bytes:
@@ -90,18 +99,18 @@ class EventStream:
             event = json.loads(line)
         except ValueError:
             event = None
-        self._watch.end_reason = ""
+        self._watch.note("")
         match event:
             case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}}:
                 return line
             case {"type": "BOOKMARK", "object": {"metadata": dict()}}:
                 return line
             case {"type": "ERROR", "object": {"code": 410}} | {"kind": "Status", "code": 410}:
-                self._watch.end_reason = EXPIRED
+                self._watch.note(EXPIRED)
             case {"type": "ERROR", "object": {"code": code, **status}}:
-                self._watch.end_reason = f"{code} {status.get('reason', '')}: {status.get('message', '')}"
+                self._watch.note(f"{code} {status.get('reason', '')}: {status.get('message', '')}")
             case _:
-                self._watch.end_reason = f"the API server sent what is no event: {line[:80]!r}"
+                self._watch.note(f"the API server sent what is no event: {line[:80]!r}")
         return EXPIRED_LINE
 
 

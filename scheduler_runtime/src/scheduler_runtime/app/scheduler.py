@@ -258,7 +258,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
 
     # The queue asks the frameworks, whose plugins reach the queue and all watched objects through their handles. So
     # the frameworks are a mapping that is empty until everything that plugins can reach exists.
-    extenders = ExtenderFactory(deciding, binds)
+    extenders = ExtenderFactory(deciding, binds, plan.document.extenders)
     frameworks = Frameworks(target, settings.seed, extenders.build)
     backing_off = BackingOff(
         plan.document.pod_initial_backoff_seconds,
@@ -281,7 +281,6 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     pod_reflector = Reflector(pods(ResizeRules.of(target)), deciding, updates.pod)
     own_copies: dict[ApiKind, Reflector[Any]] = {NODE: node_reflector, POD: pod_reflector}
     objects = WatchedObjects(plan.watches, deciding, updates.object, own_copies, revisions)
-    extenders.set_up(plan.document.extenders)
 
     services = _plugin_services(binds, pod_events, queue, objects, nominations, preemption, metrics, progress, cache)
     frameworks.replace(frameworks.build(plan, services))

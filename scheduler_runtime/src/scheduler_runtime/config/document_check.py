@@ -19,7 +19,7 @@ from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config.arguments import FIT
 from scheduler_runtime.config.expansion import EffectiveProfile, expand_profile
 from scheduler_runtime.config.loading import drop_nulls, parse_document
-from scheduler_runtime.config.models import Document, Extender, Profile
+from scheduler_runtime.config.models import Document, ExtenderConfig, Profile
 from scheduler_runtime.config.problems import Problem, Problems
 
 _INDISPENSABLE = frozenset({"apiVersion", "kind", "profiles"})
@@ -61,7 +61,7 @@ def expand_profiles(
     document: Document,
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
-    extenders: Mapping[str, Iterable[Extender]] | None = None,
+    extenders: Mapping[str, Iterable[ExtenderConfig]] | None = None,
 ) -> tuple[EffectiveProfile, ...] | Problems:
     """Expand every profile of ``document`` as the kube-scheduler that is the ``target`` would.
 
@@ -92,7 +92,7 @@ def expand_profiles(
     return Problems(tuple(problems)) if problems else tuple(expanded)
 
 
-def ignored_resources(extenders: Iterable[Extender]) -> tuple[str, ...]:
+def ignored_resources(extenders: Iterable[ExtenderConfig]) -> tuple[str, ...]:
     """Return the resources that ``extenders`` manage and the scheduler itself has to ignore."""
     return tuple(
         resource.name

@@ -270,7 +270,7 @@ class ManagedResource(_Section):
     ignored_by_scheduler: bool = False
 
 
-class Extender(_Section):
+class ExtenderConfig(_Section):
     """A scheduler extender: a service that the scheduler calls over HTTP."""
 
     url_prefix: Annotated[str, Field(alias="urlPrefix")] = ""
@@ -287,7 +287,7 @@ class Extender(_Section):
     ignorable: bool = False
 
     @model_validator(mode="after")
-    def _weighed(self) -> Extender:
+    def _weighed(self) -> ExtenderConfig:
         if self.prioritize_verb and self.weight <= 0:
             refuse([(("weight",), f"{self.weight} must be at least 1, because prioritizeVerb is given")])
         return self
@@ -307,7 +307,7 @@ class Document(_Section):
     pod_initial_backoff_seconds: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1
     pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=2**63 - 1)] = 10
     profiles: tuple[Profile, ...]
-    extenders: tuple[Extender, ...] = ()
+    extenders: tuple[ExtenderConfig, ...] = ()
     delay_cache_until_active: bool = False
 
     @field_validator("profiles")

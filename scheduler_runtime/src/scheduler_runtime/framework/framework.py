@@ -163,7 +163,7 @@ class Framework:
         """
         try:
             with self.context.decision(cluster.table, answers):
-                outcome = self._decide(pod, cluster.table, answers)
+                outcome = self._find_node(pod, cluster.table, answers)
                 if isinstance(outcome, Placed):
                     outcome = self._take_node(outcome, cluster)
         except Exception:
@@ -181,7 +181,7 @@ class Framework:
                 self.nominations.clear(pod)
         return outcome
 
-    def _decide(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
+    def _find_node(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
         """Choose a node, or let plugins make room where there is none. Nothing is assumed here."""
         refusal = self._refuse(pod, len(table))  # before the cache: a pod without readable requests has no key
         if refusal is not None:

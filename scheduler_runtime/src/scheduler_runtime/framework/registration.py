@@ -26,7 +26,7 @@ _COUNTED = ("pre_filter", "filter", "filter_row", "pre_score", "score")
 
 
 class PluginClass(NamedTuple):
-    """What is known of a plugin class: it declares these things, and implements these hooks."""
+    """A plugin class with what it declares and which hooks it implements."""
 
     declaration: Declaration
     hooks: frozenset[str]
@@ -52,7 +52,7 @@ class RegisteredPlugin:
 
     @property
     def is_cacheable(self) -> bool:
-        """Whether answers can be brought up to date: by row, or at any change of a node because pods do not matter.
+        """True if answers can be brought up to date: by row, or at any change of a node because pods do not matter.
 
         See docs/adr/0007.
         """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Extender
+from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.framework import FailureLog, Framework, PluginServices
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_listed
@@ -123,7 +123,7 @@ class Frameworks(dict[str, Framework]):
         self,
         target: Target,
         seed: int | None = None,
-        create_extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
+        create_extenders: Callable[[Sequence[ExtenderConfig]], ExtenderChain | None] = lambda _: None,
     ) -> None:
         """``create_extenders`` returns the extenders of a profile that has some; it may raise RegistrationError."""
         super().__init__()

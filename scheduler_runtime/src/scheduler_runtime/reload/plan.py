@@ -11,7 +11,7 @@ from typing import Any
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, EffectiveProfile, Extender, Problem, Problems, berth_options
+from scheduler_runtime.config import Document, EffectiveProfile, ExtenderConfig, Problem, Problems, berth_options
 from scheduler_runtime.config.berth_options import BerthOptions
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed, origin_of
@@ -57,7 +57,7 @@ class Plan:
         """Every plugin class, of this build and of others, by its name."""
         return {**IN_TREE, **self.plugins}
 
-    def extenders_of(self, profile: EffectiveProfile) -> tuple[Extender, ...]:
+    def extenders_of(self, profile: EffectiveProfile) -> tuple[ExtenderConfig, ...]:
         """Return the extenders that this profile asks."""
         return extenders_for(profile.scheduler_name, self.document, self.extras)
 
@@ -157,7 +157,7 @@ class Planner:
         )
 
 
-def extenders_for(profile: str, document: Document, options: BerthOptions) -> tuple[Extender, ...]:
+def extenders_for(profile: str, document: Document, options: BerthOptions) -> tuple[ExtenderConfig, ...]:
     """Return the extenders that the profile called ``profile`` asks: all, unless ``options`` name the profile's own."""
     if options.extenders is None:
         return document.extenders

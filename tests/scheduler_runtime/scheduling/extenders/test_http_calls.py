@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from scheduler_runtime.config import Extender
+from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.extenders import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
@@ -70,7 +70,7 @@ def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[ExtenderServe
 @contextmanager
 def calling(url_prefix: str, **fields: Any) -> Iterator[ExtenderClient]:
     """The connections to an extender that is said to be there."""
-    calls = ExtenderClient(Address.of(Extender.model_validate({"urlPrefix": url_prefix, **fields})))
+    calls = ExtenderClient(Address.of(ExtenderConfig.model_validate({"urlPrefix": url_prefix, **fields})))
     try:
         yield calls
     finally:
@@ -126,7 +126,7 @@ async def test_the_scheduler_shows_a_certificate_of_its_own(tmp_path: Path) -> N
 def test_certificates_that_cannot_be_used_are_found_before_anybody_is_asked() -> None:
     for tls in ({"caFile": "/nowhere"}, {"certFile": "/nowhere", "keyFile": "/nowhere"}):
         with pytest.raises(OSError, match="No such file"):
-            Address.of(Extender.model_validate({"urlPrefix": "https://there", "tlsConfig": tls}))
+            Address.of(ExtenderConfig.model_validate({"urlPrefix": "https://there", "tlsConfig": tls}))
 
 
 async def test_a_refusal_is_told_as_kube_scheduler_tells_it() -> None:

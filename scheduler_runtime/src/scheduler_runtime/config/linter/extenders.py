@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config.linter.findings import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import DocumentInput
-from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, Extender
+from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, ExtenderConfig
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]\s]+)(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE
 )
 
 
-def _extenders(document: DocumentInput) -> Iterator[tuple[str, Extender]]:
+def _extenders(document: DocumentInput) -> Iterator[tuple[str, ExtenderConfig]]:
     for index, extender in enumerate(document.fields.extenders):
         yield f"extenders[{index}]", extender
 
 
-def _has_verb(extender: Extender) -> bool:
+def _has_verb(extender: ExtenderConfig) -> bool:
     return bool(extender.filter_verb or extender.preempt_verb or extender.prioritize_verb or extender.bind_verb)
 
 
-def _match_address(extender: Extender) -> re.Match[str] | None:
+def _match_address(extender: ExtenderConfig) -> re.Match[str] | None:
     """Return the scheme and the host of an extender; None when it cannot be called."""
     return _URL.fullmatch(extender.url_prefix)
 
@@ -90,7 +90,7 @@ def extender_bad_url(document: DocumentInput) -> Iterator[Match]:
             yield Match(f"{path}.urlPrefix", message, f"urlPrefix: {_probable_address(extender)}")
 
 
-def _probable_address(extender: Extender) -> str:
+def _probable_address(extender: ExtenderConfig) -> str:
     """Return the address that was perhaps meant: the same host, over https."""
     host = extender.url_prefix.rpartition("://")[2].strip()
     return f"https://{host}" if _URL.fullmatch(f"https://{host}") else "https://extender.example.com"
@@ -149,13 +149,13 @@ def extender_schedules_itself(document: DocumentInput) -> Iterator[Match]:
             yield Match(f"{path}.ignorable", message, "ignorable: true")
 
 
-def _stops_everything(extender: Extender) -> bool:
+def _stops_everything(extender: ExtenderConfig) -> bool:
     """Return True if no pod at all is placed without an answer of ``extender``."""
     is_called = bool(extender.filter_verb or extender.bind_verb)
     return is_called and not extender.ignorable and not extender.managed_resources
 
 
-def _schedules_itself(document: DocumentInput, extender: Extender) -> bool:
+def _schedules_itself(document: DocumentInput, extender: ExtenderConfig) -> bool:
     """Return True if ``extender`` is a Service of the cluster, called by the scheduler of pods that name none."""
     address = _URL.fullmatch(_probable_address(extender))
     labels = address["host"].rstrip(".").split(".") if address is not None else []

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from scheduler_runtime.api import Consulted, Pod, Reject, Victims
-from scheduler_runtime.config import Extender as ExtenderConfig
+from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.framework import (
     ExtenderAnswers,
     FilterAnswer,
@@ -185,10 +185,12 @@ class ExtenderFactory:
     For a document without extenders nothing is watched, and nothing is connected to.
     """
 
-    def __init__(self, client: Client, binds: BindingGuard) -> None:
+    def __init__(self, client: Client, binds: BindingGuard, configs: Sequence[ExtenderConfig] = ()) -> None:
+        """``configs`` are the extenders of the first document: nodes are read as they need it."""
         self._raw_objects = RawObjects(client)
         self._binds = binds
         self._chains: list[ExtenderChain] = []
+        self.adopt(self.create_reflectors(configs), configs)
 
     def build(self, configs: Sequence[ExtenderConfig]) -> ExtenderChain:
         """Return the extenders of a profile that has some. Raises RegistrationError."""
@@ -219,10 +221,6 @@ class ExtenderFactory:
         if self.reflectors or not any(map(needs_nodes, configs)):
             return ()
         return (self._raw_objects.create_nodes_reflector(),)
-
-    def set_up(self, configs: Sequence[ExtenderConfig]) -> None:
-        """Read nodes as the extenders of the first document need it, before any reflector runs."""
-        self.adopt(self.create_reflectors(configs), configs)
 
     def adopt(self, reflectors: Reflectors, configs: Sequence[ExtenderConfig]) -> Reflectors:
         """Read nodes as the extenders of ``configs`` need it; return the reflectors that need not run any longer.

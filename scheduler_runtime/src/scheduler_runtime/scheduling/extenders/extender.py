@@ -11,7 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from scheduler_runtime.api import MAX_SCORE, Pod, Reject, Victims
-from scheduler_runtime.config import Extender as ExtenderConfig
+from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.scheduling.extenders import messages
 from scheduler_runtime.scheduling.extenders.http_calls import (
     Address,

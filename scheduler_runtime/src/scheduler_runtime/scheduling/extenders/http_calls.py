@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from scheduler_runtime.catalog.syntax import Duration
-from scheduler_runtime.config import Extender, ExtenderTLSConfig
+from scheduler_runtime.config import ExtenderConfig, ExtenderTLSConfig
 from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response
 from scheduler_runtime.kube.tls import Pem, client_context, load_certificate
@@ -50,7 +50,7 @@ class Address:
     seconds: float | None
 
     @classmethod
-    def of(cls, config: Extender) -> Address:
+    def of(cls, config: ExtenderConfig) -> Address:
         """Return the address of an extender. Raises OSError or ValueError when its certificates cannot be used."""
         seconds = Duration(config.http_timeout).seconds or DEFAULT_SECONDS
         tls = config.tls_config
