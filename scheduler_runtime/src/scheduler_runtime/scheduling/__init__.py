@@ -1,0 +1,1 @@
+"""Scheduling: the loop, the queue, bindings, preemption, extenders, and what is reported of them."""

@@ -1,0 +1,1 @@
+"""Reports about pods: events and conditions, sent behind bindings."""
