@@ -19,7 +19,6 @@ Reason = Literal[
     "NameTaken",
     "NotLoaded",
     "NoMemberAvailable",
-    "RolledBack",
     "Paused",
 ]
 """Every reason that the Ready condition of a profile can have."""

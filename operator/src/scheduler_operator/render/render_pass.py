@@ -2,7 +2,8 @@
 
     drafts ──► assembled ──► overridden ──► read as a Document ──► expanded ──► findings ──► text
 
-Every problem is reported to the author of the profile that it belongs to, and all of them at once.
+Every problem is reported to the author of the profile that it belongs to, together with the others of its step.
+Conflicts between profiles, and findings of severity error, may show only when the other problems are solved.
 """
 
 import json
@@ -183,7 +184,7 @@ class RenderPass:
         raw, origins = self.assemble_and_override()
         document = self.read_document(raw, origins)
         expanded = self.expand(raw, document, origins)
-        # Also when the document is unreadable: the author learns of all problems at once.
+        # Also when the document is unreadable: the author learns of these problems at the same time.
         for draft in self.drafts:
             self.check_arguments(draft)
         if document is None or self.problems.problems:
