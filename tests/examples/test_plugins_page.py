@@ -143,7 +143,7 @@ def test_what_a_plugin_sees_is_there() -> None:
     on_page = {one or other for one, other in names}
     assert on_page >= {"names", "row", "feasible", "allocatable", "label", "taint_set_ids"}
     assert on_page <= {*dir(NodeTable), *NodeTable.__slots__}
-    for name in re.findall(r"`([a-z_]+)(?:\(|`)", PAGE.partition("`self.handle` is")[2].partition("\n## ")[0]):
+    for name in re.findall(r"`([a-z_]+)(?:\(|`)", PAGE.partition("`self.handle` gives")[2].partition("\n## ")[0]):
         assert hasattr(Handle, name) or name == "watches", name
     for name in ("equals", "isin", "exists", "above", "below", "map"):
         assert hasattr(LabelColumn, name)

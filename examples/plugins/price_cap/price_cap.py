@@ -47,8 +47,8 @@ class PriceCap(Plugin):
     def filter(self, pod: Pod, nodes: NodeTable, prices: Mapping[str, str]) -> Iterator[Reject]:
         price = nodes.label(INSTANCE_TYPE).map(prices, missing=np.inf)
         yield Reject(np.isinf(price), "node has no known price", resolvable=False)
-        dear = np.isfinite(price) & (price > self.args.max_hourly_price)
-        yield Reject(dear, "node costs more than the profile allows", resolvable=False)
+        too_expensive = np.isfinite(price) & (price > self.args.max_hourly_price)
+        yield Reject(too_expensive, "node costs more than the profile allows", resolvable=False)
 
     def score(self, pod: Pod, nodes: NodeTable, prices: Mapping[str, str]) -> Scores:
         return nodes.label(INSTANCE_TYPE).map(prices, missing=np.inf)

@@ -167,12 +167,12 @@ class {name}(NodePlugin):
             "NeedsOne", "class Args(PluginArgs):\n        most: float", "most: number, required", id="required"
         ),
         pytest.param(
-            "Endless", "class Args(PluginArgs):\n        of: Tree = Tree()", "kids: list of fields", id="circle"
+            "Endless", "class Args(PluginArgs):\n        of: Tree = Tree()", "kids: list of objects", id="circle"
         ),
         pytest.param("Inf", "class Args(PluginArgs):\n        most: float = math.inf", "default inf", id="infinite"),
         pytest.param("Odd", "class Args(PluginArgs):\n        any: Any = object()", "any: anything", id="unwritable"),
         pytest.param(
-            "Two", "class Args(PluginArgs):\n        n: int | str = 1", "n: whole number or text", id="two-types"
+            "Two", "class Args(PluginArgs):\n        n: int | str = 1", "n: integer or string", id="two-types"
         ),
         pytest.param("Raises", "rules = lambda args: 1 / 0", "cannot be shown: ", id="rules-that-raise"),
         pytest.param("Doc", "__doc__ = 5", "cannot be shown: ", id="no-docstring-at-all"),

@@ -172,7 +172,7 @@ def _resolve(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping
     return definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
 
-_PLURALS = {"whole number": "whole numbers", "text": "texts"}
+_PLURALS = {"integer": "integers", "string": "strings", "object": "objects"}
 
 
 def _type_name(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
@@ -185,13 +185,13 @@ def _type_name(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
         case {"anyOf": options}:
             return " or ".join(_type_name(_resolve(option, definitions), definitions) for option in options)
         case {"type": "integer"}:
-            return "whole number"
+            return "integer"
         case {"type": "string"}:
-            return "text"
+            return "string"
         case {"type": "boolean"}:
-            return "true or false"
+            return "boolean"
         case {"type": "object"}:
-            return "fields"
+            return "object"
     return str(node.get("type", "anything"))
 
 
