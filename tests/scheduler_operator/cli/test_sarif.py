@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scheduler_operator.cli.remarks import Remark
+from scheduler_operator.cli.diagnostics import Diagnostic
 from scheduler_operator.cli.sarif import sarif
 from scheduler_runtime.config import CODES, Severity
 from tests.scheduler_operator.cli.berth import FORGETFUL, berth
@@ -23,8 +23,8 @@ def test_standard_input_is_an_address_too() -> None:
 
 
 def result(file: str) -> dict[str, Any]:
-    remark = Remark(file, 3, "profiles[0]", "WeightReset", Severity.NOTE, "is odd", "Write it.")
-    outcome: dict[str, Any] = run_of(sarif([remark], "1"))["results"][0]
+    diagnostic = Diagnostic(file, 3, "profiles[0]", "WeightReset", Severity.NOTE, "is odd", "Write it.")
+    outcome: dict[str, Any] = run_of(sarif([diagnostic], "1"))["results"][0]
     return outcome
 
 

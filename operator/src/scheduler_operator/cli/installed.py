@@ -49,7 +49,7 @@ def find_installed(document: Any, known_plugins: Container[str]) -> InstalledPlu
     if not names_by_path:
         return InstalledPlugins()
     from scheduler_runtime.api import declaration_of  # loads numpy, which documents of Kubernetes' plugins do not need
-    from scheduler_runtime.api.entry_points import load_plugin
+    from scheduler_runtime.api.plugin_loading import load_plugin
 
     # Only the plugins that the document names are loaded: loading runs their packages' code.
     available = installed_plugins()

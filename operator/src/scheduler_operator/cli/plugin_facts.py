@@ -116,7 +116,7 @@ def _kubernetes_facts(name: str, points: Mapping[str, tuple[str, ...]]) -> Plugi
 
 def _installed_facts(name: str, points: list[EntryPoint]) -> PluginFacts:
     from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
-    from scheduler_runtime.api.entry_points import load_plugin
+    from scheduler_runtime.api.plugin_loading import load_plugin
 
     by = " and ".join(sorted(map(describe_origin, points)))
     # Whatever the plugin's code prints or warns about is no part of the answer.

@@ -1,11 +1,11 @@
-"""Remarks in the format SARIF 2.1.0, which code hosts show beside the lines."""
+"""Diagnostics in the format SARIF 2.1.0, which code hosts show beside the lines."""
 
 from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from scheduler_operator.cli.remarks import REFUSED, Remark
+from scheduler_operator.cli.diagnostics import REFUSED, Diagnostic
 from scheduler_operator.render.findings import CODES
 from scheduler_runtime.config import Severity
 
@@ -18,7 +18,7 @@ _REFUSED_RULE = {
 }
 
 
-def sarif(remarks: Iterable[Remark], version: str) -> dict[str, Any]:
+def sarif(diagnostics: Iterable[Diagnostic], version: str) -> dict[str, Any]:
     """Return one run of the linter of this ``version``."""
     rules = [
         *(
@@ -35,20 +35,20 @@ def sarif(remarks: Iterable[Remark], version: str) -> dict[str, Any]:
     indices = {str(rule["id"]): index for index, rule in enumerate(rules)}
     driver = {"name": "berth lint", "semanticVersion": version, "rules": rules}
     results = []
-    for remark in remarks:
-        message = f"{remark.path}: {remark.message}" if remark.path else remark.message
-        path = PurePath(remark.file.strip("<>"))
+    for diagnostic in diagnostics:
+        message = f"{diagnostic.path}: {diagnostic.message}" if diagnostic.path else diagnostic.message
+        path = PurePath(diagnostic.file.strip("<>"))
         # A relative path stays relative to the working directory: code hosts expect the repository's root there.
         uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
         location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
-        if remark.line:
-            location["region"] = {"startLine": remark.line}
+        if diagnostic.line:
+            location["region"] = {"startLine": diagnostic.line}
         results.append(
             {
-                "ruleId": remark.code,
-                "ruleIndex": indices[remark.code],
-                "level": str(remark.severity),
-                "message": {"text": ". ".join(filter(None, (message, remark.suggestion)))},
+                "ruleId": diagnostic.code,
+                "ruleIndex": indices[diagnostic.code],
+                "level": str(diagnostic.severity),
+                "message": {"text": ". ".join(filter(None, (message, diagnostic.suggestion)))},
                 "locations": [{"physicalLocation": location}],
             }
         )

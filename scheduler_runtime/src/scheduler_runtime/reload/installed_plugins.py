@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.api.entry_points import load_plugin
+from scheduler_runtime.api.plugin_loading import load_plugin
 from scheduler_runtime.catalog import REMOVED_PLUGINS, find, is_upstream_plugin
 from scheduler_runtime.catalog.entry_points import describe_origin, installed_plugins
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name

@@ -50,9 +50,9 @@ def command(
     from importlib.metadata import version
 
     from scheduler_operator.cli import formatting
+    from scheduler_operator.cli.diagnostics import process_diagnostics, refusal_diagnostics
     from scheduler_operator.cli.processes import NAMESPACE, build_documents
     from scheduler_operator.cli.reading import expand_directories, read_files, sort_objects
-    from scheduler_operator.cli.remarks import process_remarks, refusal_remarks
     from scheduler_runtime.config import Severity
 
     names = expand_directories(files)
@@ -62,9 +62,9 @@ def command(
     # A directory holds other manifests too; a file that is named is expected to hold ours.
     objects = sort_objects(reading.sources, lenient_files=frozenset(names) - frozenset(files))
     built = build_documents(objects, target, NAMESPACE, engine)
-    findings = [remark for document in built.documents for remark in process_remarks(document)]
+    findings = [finding for document in built.documents for finding in process_diagnostics(document)]
     refusals = (*reading.refusals, *built.refusals)
-    refused = refusal_remarks(refusals)
+    refused = refusal_diagnostics(refusals)
     notes = tuple(remark for document in built.documents for remark in document.remarks)
     if refused:
         status = ExitCode.REFUSED
@@ -73,7 +73,7 @@ def command(
         status = ExitCode.FINDINGS if is_bad else ExitCode.FINE
     match form:
         case "text":
-            text = "".join(f"{remark.text(console.colour)}\n" for remark in findings)
+            text = "".join(f"{finding.text(console.colour)}\n" for finding in findings)
             return Answer(text, (*map(str, refusals), *notes), status)
         case "table":
             rows = [
@@ -87,4 +87,6 @@ def command(
 
             run = sarif([*refused, *findings], version("berth-operator"))
             return Answer(formatting.format_value(run, "json"), notes, status)
-    return Answer(formatting.format_value([remark.value() for remark in (*refused, *findings)], form), notes, status)
+    return Answer(
+        formatting.format_value([diagnostic.value() for diagnostic in (*refused, *findings)], form), notes, status
+    )

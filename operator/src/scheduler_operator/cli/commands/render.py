@@ -39,12 +39,13 @@ def command(
       berth render --defaulted profile.yaml | kube-scheduler --config /dev/stdin
     """
     from scheduler_operator.cli import formatting
+    from scheduler_operator.cli.diagnostics import process_diagnostics
     from scheduler_operator.cli.processes import read_documents, read_objects
-    from scheduler_operator.cli.remarks import process_remarks
 
     built = read_documents(read_objects(files, console), target, namespace)
     remarks = tuple(remark for document in built for remark in document.remarks)
-    errors = tuple(str(remark) for document in built for remark in process_remarks(document) if remark.is_error)
+    findings = [finding for document in built for finding in process_diagnostics(document)]
+    errors = tuple(str(finding) for finding in findings if finding.is_error)
     status = ExitCode.FINDINGS if errors else ExitCode.FINE
     if form == "yaml" and not defaulted:
         return Answer("---\n".join(document.text for document in built), (*errors, *remarks), status)

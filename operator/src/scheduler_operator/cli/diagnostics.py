@@ -1,4 +1,4 @@
-"""Remarks on files, findings and refusals alike, each with its place, as lines or for programs."""
+"""Diagnostics: findings and refusals, each with its place in a file, as lines or for programs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _COLOURS = {Severity.ERROR: 31, Severity.WARNING: 33, Severity.NOTE: 36}
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Diagnostic:
     """A finding or a refusal at a place in a file."""
 
     file: str
@@ -35,26 +35,26 @@ class Remark:
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def __str__(self) -> str:
-        """Return the remark on one line."""
+        """Return the diagnostic on one line."""
         return "; ".join(self.text().split("\n    "))
 
     def text(self, colour: bool = False) -> str:
-        """Return the remark as compilers write them, with the suggestion on a line below."""
+        """Return the diagnostic as compilers write them, with the suggestion on a line below."""
         severity = f"\033[{_COLOURS[self.severity]}m{self.severity}\033[0m" if colour else str(self.severity)
         path = f"{self.path}: " if self.path else ""
         below = f"\n    {self.suggestion}" if self.suggestion else ""
         return f"{self.where}: {severity}: {path}{self.message} ({self.code}){below}"
 
     def value(self) -> dict[str, Any]:
-        """Return the remark as a mapping, without empty fields."""
+        """Return the diagnostic as a mapping, without empty fields."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return {name: str(value) if name == "severity" else value for name, value in fields.items() if value}
 
 
-def process_remarks(process: SchedulerDocument) -> list[Remark]:
-    """Return the findings of a process as remarks."""
+def process_diagnostics(process: SchedulerDocument) -> list[Diagnostic]:
+    """Return the findings of a process as diagnostics."""
     return [
-        Remark(
+        Diagnostic(
             source.name,
             source.line(finding.path),
             finding.path,
@@ -67,9 +67,9 @@ def process_remarks(process: SchedulerDocument) -> list[Remark]:
     ]
 
 
-def refusal_remarks(refusals: Iterable[Refusal]) -> list[Remark]:
-    """Return refusals as remarks."""
+def refusal_diagnostics(refusals: Iterable[Refusal]) -> list[Diagnostic]:
+    """Return refusals as diagnostics."""
     return [
-        Remark(refusal.file, refusal.line, refusal.path, REFUSED, Severity.ERROR, refusal.message)
+        Diagnostic(refusal.file, refusal.line, refusal.path, REFUSED, Severity.ERROR, refusal.message)
         for refusal in refusals
     ]

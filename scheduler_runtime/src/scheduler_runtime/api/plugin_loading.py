@@ -1,4 +1,4 @@
-"""Plugin classes behind the entry points of installed distributions."""
+"""Load the plugin classes behind the entry points of installed distributions, and check them."""
 
 from __future__ import annotations
 
