@@ -31,7 +31,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 # Go writes large floats as 1e+30, which YAML 1.1 takes for text as long as there is no dot; 1e400 is text, as no float.
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]{1,2}"), list("-+0123456789")
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]{1,2}$"), list("-+0123456789")
 )
 
 
