@@ -187,7 +187,7 @@ def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
     assert (status["configHash"], status["readyReplicas"]) == ("abc", 2)
     place = "spec.plugins.score.enabled[0].name"
     assert messages(status) == {
-        "Ready": f"1 problem at {place}; until then the last good configuration stays in force",
+        "Ready": f"1 problem at {place}; the last good configuration stays active until that is corrected",
         "Stalled": f"{place}: there is no plugin 'X'",
     }
 
@@ -353,7 +353,7 @@ def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
 @pytest.mark.parametrize(
     ("before", "words"),
     [
-        pytest.param({}, "until then nobody schedules its pods", id="never-ran"),
+        pytest.param({}, "nobody schedules its pods until that is corrected", id="never-ran"),
         pytest.param({"configMap": "berth-owner", "configHash": "a"}, "nobody schedules", id="ran-in-another-process"),
         pytest.param({"configMap": "berth-guest", "configHash": "a"}, "last good configuration", id="runs-on-its-own"),
     ],

@@ -116,7 +116,7 @@ def excluded_status(profile: UserObject, problems: ObjectProblems) -> Status:
     """Return the status of a profile that cannot run in the process it joins, which goes on without it."""
     if profile.status.get("configMap") == generated_name(profile.name):
         return rejected_status(profile, problems)  # it still has the process of its own from before
-    short = f"{problems.places()}; until then nobody schedules its pods"
+    short = f"{problems.places()}; nobody schedules its pods until that is corrected"
     return {"warningCount": 0, **_stalled(profile, problems, short)}
 
 
@@ -124,7 +124,7 @@ def rejected_status(profile: UserObject, problems: ObjectProblems) -> Status:
     """Return the status of a profile that its author has to correct. What runs already keeps running as it was."""
     short = problems.places()
     if profile.status.get("configHash"):
-        short += "; until then the last good configuration stays in force"
+        short += "; the last good configuration stays active until that is corrected"
     return {"warningCount": 0, **_last_good(profile), **_stalled(profile, problems, short)}
 
 

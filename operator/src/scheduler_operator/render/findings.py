@@ -122,4 +122,7 @@ def as_problem(finding: Finding) -> tuple[Reason, Problem] | None:
 
 def with_suggestion(finding: Finding) -> str:
     """Return the message and, if there is one, what to write instead."""
-    return f"{finding.message}. Suggested: {finding.suggestion}" if finding.suggestion else finding.message
+    if not finding.suggestion:
+        return finding.message
+    full_stop = "" if finding.message.endswith("?") else "."
+    return f"{finding.message}{full_stop} Suggested: {finding.suggestion}"
