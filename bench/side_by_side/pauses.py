@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime import __main__ as berth_scheduler
+from scheduler_runtime.app import main as berth_scheduler
 from scheduler_runtime.app import startup
 
 HEARTBEAT_SECONDS = 0.005

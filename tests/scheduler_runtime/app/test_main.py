@@ -17,9 +17,9 @@ import yaml
 
 from scheduler_operator.cli import parameters
 from scheduler_runtime import catalog
-from scheduler_runtime.__main__ import main
 from scheduler_runtime.app import startup
 from scheduler_runtime.app.logging_setup import JsonFormatter, TextFormatter, set_up_logging
+from scheduler_runtime.app.main import main
 from scheduler_runtime.framework import DECISION
 from scheduler_runtime.reload.document_sources import ObjectName
 from tests.support.kubeconfigs import kubeconfig

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from scheduler_runtime import config
-from scheduler_runtime.__main__ import main
+from scheduler_runtime.app.main import main
 from scheduler_runtime.config import Problems
 from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed
 from tests.support.distributions import CODE, install

@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 import devcluster
-from scheduler_runtime.__main__ import main
 from scheduler_runtime.app.flags import (
     NO_DOCUMENT,
     Overrides,
@@ -22,6 +21,7 @@ from scheduler_runtime.app.flags import (
 )
 from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
 from scheduler_runtime.app.flags.parser import create_parser
+from scheduler_runtime.app.main import main
 from scheduler_runtime.config import Document
 from scheduler_runtime.serving.https import NamedPair
 
