@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from devcluster.build import binaries, build_seconds, missing
     from devcluster.lifecycle import Status, down, find, running, status, up
-    from devcluster.model.cluster import Cluster
+    from devcluster.model.running_cluster import Cluster
     from devcluster.model.spec import Spec
     from devcluster.system.errors import DevclusterError, MissingBinariesError
 
@@ -34,7 +34,7 @@ __all__ = [
 
 _MODULES = {
     "devcluster.build": ("binaries", "build_seconds", "missing"),
-    "devcluster.model.cluster": ("Cluster",),
+    "devcluster.model.running_cluster": ("Cluster",),
     "devcluster.system.errors": ("DevclusterError", "MissingBinariesError"),
     "devcluster.lifecycle": ("Status", "down", "find", "running", "status", "up"),
     "devcluster.model.spec": ("Spec",),

@@ -17,7 +17,7 @@ from devcluster import build
 from devcluster.build.progress import Progress, silent
 from devcluster.controlplane import control_plane
 from devcluster.guard import Guard
-from devcluster.model.cluster import Cluster, load
+from devcluster.model.running_cluster import Cluster, load
 from devcluster.model.spec import Spec, check_name
 from devcluster.system.errors import DevclusterError
 

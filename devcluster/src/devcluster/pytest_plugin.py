@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from devcluster.model.cluster import Cluster
+    from devcluster.model.running_cluster import Cluster
     from devcluster.model.spec import Spec
 
 ClusterFactory = Callable[["Spec"], "Cluster"]

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from scheduler_runtime.app import watchdog
-from scheduler_runtime.app.watchdog import ClockJumps
+from scheduler_runtime.app import self_checks
+from scheduler_runtime.app.self_checks import ClockJumps
 from tests.support.leases import Clock
 
 
@@ -41,7 +41,7 @@ def test_a_clock_that_is_corrected_a_little_is_not_reported(caplog: pytest.LogCa
 
 
 async def test_clocks_are_compared_periodically(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "CLOCK_SECONDS", 0.01)
+    monkeypatch.setattr(self_checks, "CLOCK_SECONDS", 0.01)
     reports, wall = asyncio.Queue[str](), Clock()
     watching = asyncio.create_task(ClockJumps(reports.put_nowait, wall_clock=wall).run())
     await asyncio.sleep(0)

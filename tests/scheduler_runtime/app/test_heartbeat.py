@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.app.watchdog import STUCK_SECONDS, Heartbeat
+from scheduler_runtime.app.self_checks import STUCK_SECONDS, Heartbeat
 from tests.support.eventually import eventually
 from tests.support.leases import Clock
 

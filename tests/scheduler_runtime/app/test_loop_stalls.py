@@ -12,7 +12,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
-from scheduler_runtime.app.watchdog import REPEAT_SECONDS, SAMPLE_SECONDS, LoopStalls
+from scheduler_runtime.app.self_checks import REPEAT_SECONDS, SAMPLE_SECONDS, LoopStalls
 from scheduler_runtime.framework import Placed
 from tests.support.leases import Clock
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.app.watchdog import Heartbeat
+from scheduler_runtime.app.self_checks import Heartbeat
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.leader_election import Leadership

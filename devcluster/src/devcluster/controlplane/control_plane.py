@@ -12,7 +12,7 @@ from devcluster.controlplane import components, credentials, kwok_nodes
 from devcluster.controlplane.components import Ports, Site
 from devcluster.guard import Guard
 from devcluster.model.api import AdminApi
-from devcluster.model.cluster import Cluster, wait
+from devcluster.model.running_cluster import Cluster, wait
 from devcluster.model.spec import Spec
 from devcluster.system.errors import PortInUseError
 from devcluster.system.ports import free_ports

@@ -18,7 +18,7 @@ from devcluster.guard import Guard
 from devcluster.kind import daemon_data, debian, images, prerequisites, private_daemon
 from devcluster.kind.daemon_data import Seed
 from devcluster.kind.run import run
-from devcluster.model.cluster import Cluster
+from devcluster.model.running_cluster import Cluster
 from devcluster.model.spec import DEFAULT_KUBERNETES, Spec
 from devcluster.system.errors import DevclusterError
 from devcluster.system.files import write_atomically

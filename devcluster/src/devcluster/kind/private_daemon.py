@@ -24,7 +24,7 @@ from pathlib import Path
 from devcluster.build import cache
 from devcluster.guard import Guard
 from devcluster.kind.run import run
-from devcluster.model.cluster import wait
+from devcluster.model.running_cluster import wait
 from devcluster.system.errors import DevclusterError
 
 ENDING_SECONDS = 30.0

@@ -14,9 +14,9 @@ from functools import partial
 from scheduler_runtime.app import flags
 from scheduler_runtime.app.forced_exit import handle_signals, run_or_exit
 from scheduler_runtime.app.scheduler import Clients, Scheduler, SchedulerInputs, build
+from scheduler_runtime.app.self_checks import Heartbeat
 from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
 from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
-from scheduler_runtime.app.watchdog import Heartbeat
 from scheduler_runtime.catalog import Target, Version, gate_problems
 from scheduler_runtime.config import LeaderElection, LoadReport, Problems
 from scheduler_runtime.framework import RegistrationError

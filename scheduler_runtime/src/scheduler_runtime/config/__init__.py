@@ -15,6 +15,7 @@ Pure: no clock, no network, no disk, no numpy.
 from scheduler_runtime.config.available_plugins import DECLARE_IT, Engine, missing_plugins, unknown_plugin_message
 from scheduler_runtime.config.defaulting import with_defaults
 from scheduler_runtime.config.document_check import Accepted, check_document, expand_profiles
+from scheduler_runtime.config.document_text import dump, load, parse_document, to_yaml
 from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, default_profile, expand_profile
 from scheduler_runtime.config.linter import CODES, Code, Finding, Severity, lint, split_allowed
 from scheduler_runtime.config.load_report import (
@@ -26,7 +27,6 @@ from scheduler_runtime.config.load_report import (
     startup_only_fields,
     startup_only_hash,
 )
-from scheduler_runtime.config.loading import dump, load, parse_document, to_yaml
 from scheduler_runtime.config.models import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,

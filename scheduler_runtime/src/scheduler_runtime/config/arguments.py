@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, PluginArgs, Target
-from scheduler_runtime.config.loading import drop_nulls
+from scheduler_runtime.config.document_text import drop_nulls
 from scheduler_runtime.config.models import API_VERSION
 from scheduler_runtime.config.problems import Problem, explain
 

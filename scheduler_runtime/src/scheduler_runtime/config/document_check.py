@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config.arguments import FIT
+from scheduler_runtime.config.document_text import drop_nulls, parse_document
 from scheduler_runtime.config.expansion import EffectiveProfile, expand_profile
-from scheduler_runtime.config.loading import drop_nulls, parse_document
 from scheduler_runtime.config.models import Document, ExtenderConfig, Profile
 from scheduler_runtime.config.problems import Problem, Problems
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import config
 from scheduler_runtime.config import Problems, Source
-from scheduler_runtime.config.loading import dumper
+from scheduler_runtime.config.document_text import dumper
 
 TWO = """\
 # berth: allow TinyQPS

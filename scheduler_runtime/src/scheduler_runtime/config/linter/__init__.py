@@ -27,7 +27,7 @@ from scheduler_runtime.config.linter import (
     strategy_outvoted,
     weights,
 )
-from scheduler_runtime.config.linter.findings import Check, Code, Finding, Severity
+from scheduler_runtime.config.linter.checks import Check, Code, Finding, Severity
 from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput
 from scheduler_runtime.config.models import Document
 from scheduler_runtime.config.problems import steps_of

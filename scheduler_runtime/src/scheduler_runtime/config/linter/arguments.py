@@ -19,7 +19,7 @@ from scheduler_runtime.catalog.args import (
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 from scheduler_runtime.catalog.syntax import is_extended_resource, is_scalar_resource
 from scheduler_runtime.config.linter.availability import other_version_with
-from scheduler_runtime.config.linter.findings import Match, Severity, check, check_of
+from scheduler_runtime.config.linter.checks import Match, Severity, check, check_of
 from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
 from scheduler_runtime.config.linter.suggested_fixes import either, enabling
 

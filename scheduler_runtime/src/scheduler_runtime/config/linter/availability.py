@@ -13,7 +13,7 @@ from scheduler_runtime.catalog import REMOVED_PLUGINS, SUPPORTED_MINORS, Version
 from scheduler_runtime.catalog.suggestions import did_you_mean
 from scheduler_runtime.catalog.target import required_gates
 from scheduler_runtime.config.available_plugins import missing_plugins, python_only_plugins
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import ALL, EffectiveInput, ProfileInput, names
 
 _SIGNED_POINTS = ("preFilter", "filter", "preScore", "score")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from scheduler_runtime.catalog.syntax import Duration
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import DocumentInput
 from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, ExtenderConfig
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler_runtime.catalog.syntax import parse_int64
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput
 
 REQUIRED = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput
 from scheduler_runtime.config.linter.suggested_fixes import disabling, either, enabling, enabling_all, without
 

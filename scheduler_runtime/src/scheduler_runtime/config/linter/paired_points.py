@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput
 from scheduler_runtime.config.linter.point_pairs import (
     FILTER_WITHOUT_PRE_BIND,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from scheduler_runtime.catalog.args import PodTopologySpreadArgs
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput
 from scheduler_runtime.config.linter.suggested_fixes import either, enabling, enabling_all
 

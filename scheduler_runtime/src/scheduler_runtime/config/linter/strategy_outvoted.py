@@ -19,7 +19,7 @@ from scheduler_runtime.catalog.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from scheduler_runtime.config.linter.findings import Match, Severity, check
+from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput
 from scheduler_runtime.config.linter.suggested_fixes import Fix, FixLine, either, without
 

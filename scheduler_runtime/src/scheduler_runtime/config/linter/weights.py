@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
 from scheduler_runtime.config.expansion import WEIGHED
-from scheduler_runtime.config.linter.findings import Match, Severity, check, check_of
+from scheduler_runtime.config.linter.checks import Match, Severity, check, check_of
 from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput, names
 from scheduler_runtime.config.linter.suggested_fixes import disabling, either
 
