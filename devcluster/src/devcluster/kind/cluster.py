@@ -16,8 +16,8 @@ from devcluster.build import products
 from devcluster.build.progress import Progress, silent
 from devcluster.guard import Guard
 from devcluster.kind import daemon_data, debian, images, prerequisites, private_daemon
+from devcluster.kind.commands import run
 from devcluster.kind.daemon_data import Seed
-from devcluster.kind.run import run
 from devcluster.model.running_cluster import Cluster
 from devcluster.model.spec import DEFAULT_KUBERNETES, Spec
 from devcluster.system.errors import DevclusterError

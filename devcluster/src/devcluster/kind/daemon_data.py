@@ -18,7 +18,7 @@ from devcluster.build import cache
 from devcluster.build.progress import Progress
 from devcluster.guard import Guard
 from devcluster.kind import archive, debian, images, private_daemon
-from devcluster.kind.run import run
+from devcluster.kind.commands import run
 from devcluster.system.errors import DevclusterError
 
 IMPORT_SECONDS = 30.0

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from devcluster.build import cache
-from devcluster.kind.run import contained, run
+from devcluster.kind.commands import contained, run
 from devcluster.system.errors import DevclusterError, MissingBinariesError
 
 SUITE = "bookworm"

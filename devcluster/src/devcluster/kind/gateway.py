@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 
 from devcluster.kind import private_daemon
-from devcluster.kind.run import contained, dying_with_us
+from devcluster.kind.commands import contained, dying_with_us
 
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 CHUNK = 1 << 16

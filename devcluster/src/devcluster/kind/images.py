@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from devcluster.kind import archive, debian
-from devcluster.kind.run import contained, run
+from devcluster.kind.commands import contained, run
 
 REPOSITORY = "localhost/kind"
 PYTHON = "localhost/base/python:3.11-slim"

@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 from devcluster.build import products
-from devcluster.kind.run import run
+from devcluster.kind.commands import run
 from devcluster.model.spec import DEFAULT_KUBERNETES
 from devcluster.system.errors import DevclusterError
 

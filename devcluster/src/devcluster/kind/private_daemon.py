@@ -23,7 +23,7 @@ from pathlib import Path
 
 from devcluster.build import cache
 from devcluster.guard import Guard
-from devcluster.kind.run import run
+from devcluster.kind.commands import run
 from devcluster.model.running_cluster import wait
 from devcluster.system.errors import DevclusterError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devcluster import DevclusterError
-from devcluster.kind.run import run
+from devcluster.kind.commands import run
 from devcluster.system.processes import Process
 from tests.support.eventually import eventually
 
@@ -30,7 +30,7 @@ def test_a_program_that_is_not_there_is_named() -> None:
 
 def test_what_runs_ends_with_who_ran_it(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    script = f"from devcluster.kind.run import run; run(['sh', '-c', 'echo $$ > {pid_file}; exec sleep 60'], 'x')"
+    script = f"from devcluster.kind.commands import run; run(['sh', '-c', 'echo $$ > {pid_file}; exec sleep 60'], 'x')"
     with subprocess.Popen([sys.executable, "-c", script]) as parent:
         pid = int(eventually(lambda: pid_file.read_text() if pid_file.exists() else "", 10))
         os.kill(parent.pid, signal.SIGKILL)
