@@ -86,7 +86,7 @@ def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:
     for pod in pods:
         pid = int(pod["status"]["containerStatuses"][0]["containerID"].removeprefix("process://"))
         programs = {Path(f"/proc/{process}/exe").resolve() for process in (pid, *children(pid))}
-        assert devcluster.binaries("kube-scheduler")["kube-scheduler"] in programs
+        assert devcluster.binaries("kube-scheduler")["kube-scheduler"].resolve() in programs
 
 
 def children(pid: int) -> list[int]:

@@ -1,8 +1,12 @@
 """Statuses that the profiles of a process get by each outcome of a reconcile."""
 
+import asyncio
+from typing import Any, cast
+
 import pytest
 
 from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.reconcile.reconciler import Reconciler
 from scheduler_operator.reconcile.scheduler_state import SchedulerState
 from scheduler_operator.reconcile.status import (
     Applied,
@@ -15,6 +19,7 @@ from scheduler_operator.reconcile.status import (
     profile_statuses,
 )
 from scheduler_operator.render import ObjectProblems, Rendered, render
+from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
@@ -66,6 +71,28 @@ def test_whoever_joins_a_rejected_profile_learns_whom_it_waits_for() -> None:
 def test_a_group_goes_on_without_those_that_are_excluded() -> None:
     assert [joiner.name for joiner in GROUP.without(["guest"]).joiners] == []
     assert ready(Rejected(PROBLEMS), GROUP.without(["guest"])) == {"owner": ("False", "Invalid")}
+
+
+class OldStatuses:
+    """An API server whose CRD does not know all fields of a status."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    async def report(self, user_object: UserObject, status: Status) -> bool:
+        if "effectivePlugins" in status:
+            raise RequestError("PATCH /x", 422, "Invalid", "unknown field")
+        self.reasons.append(f"{user_object.name}: {status['conditions'][0]['reason']}")
+        return False
+
+
+def test_a_status_that_the_api_server_refuses_is_followed_by_a_smaller_one() -> None:
+    cluster = OldStatuses()
+    unused = cast("Any", None)
+    reconciler = Reconciler(cast("Any", cluster), unused, unused, V1_36, unused)
+    with pytest.raises(RequestError, match="unknown field"):
+        asyncio.run(reconciler.report(GROUP, Applied(both_rendered(), SchedulerState())))
+    assert cluster.reasons == ["owner: RollingOut"]
 
 
 def by_name(outcome: Outcome) -> dict[str, dict[str, list[dict[str, str]]]]:

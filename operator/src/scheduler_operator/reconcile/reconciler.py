@@ -206,7 +206,10 @@ class Reconciler:
         try:
             for profile, status in profile_statuses(group, outcome):
                 await self.write_status(profile, status)
-        except RequestError:
+        except RequestError as error:
+            if isinstance(outcome, Applied):
+                # A smaller status may be accepted where the whole one is not, as with CRDs older than this operator.
+                return await self.report(group, Interrupted(error))
             if not isinstance(outcome, Interrupted):
                 raise  # otherwise the first error is the one to report
         if isinstance(outcome, Interrupted):

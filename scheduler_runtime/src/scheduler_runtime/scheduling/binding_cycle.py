@@ -144,10 +144,12 @@ class BindingCycle:
         """
         pod = placed.pod
         framework.release(placed, self._cache)
-        wait_again()
-        on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
-        event = Event("Pod", Action.DELETE, on_its_node, None)
-        self._queue.on_event(event, time.monotonic(), caused_by=pod.metadata.uid)
+        try:
+            wait_again()
+        finally:  # the room is free, whatever fails
+            on_its_node = PlacedPod(pod, placed.node, assumed=True).pod_on_node
+            event = Event("Pod", Action.DELETE, on_its_node, None)
+            self._queue.on_event(event, time.monotonic(), caused_by=pod.metadata.uid)
 
     def _end_in_error(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
         """Let the pod of a binding that failed wait again, and report why if there is somebody who has to know."""

@@ -189,7 +189,7 @@ def tls_context(config: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLC
     config = config or ExtenderTLSConfig()
     context = client_context(_pem(config.ca_data, config.ca_file), verifies=verifies and not config.insecure)
     certificate, key = _pem(config.cert_data, config.cert_file), _pem(config.key_data, config.key_file)
-    if certificate and key:
+    if certificate is not None and key is not None:
         load_certificate(context, certificate, key)
     return context
 
