@@ -17,7 +17,7 @@ from scheduler_runtime.plugins.noderesources.formulas import (
     row_balance,
     scored_resources,
 )
-from scheduler_runtime.plugins.noderesources.requested_shares import Floats, IncrementalUpdate, Shares
+from scheduler_runtime.plugins.noderesources.strategy import Floats, IncrementalUpdate, Shares
 from scheduler_runtime.state.table import INT64, wrap_int64
 
 _HALF = MAX_SCORE // 2

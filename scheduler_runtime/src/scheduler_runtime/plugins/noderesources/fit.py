@@ -24,7 +24,8 @@ from scheduler_runtime.api import (
 from scheduler_runtime.catalog import in_tree
 from scheduler_runtime.catalog.args import NodeResourcesFitArgs
 from scheduler_runtime.catalog.syntax import is_extended_resource
-from scheduler_runtime.plugins.noderesources.formulas import ScoredResource, Strategy, scored_resources
+from scheduler_runtime.plugins.noderesources.formulas import ScoredResource, scored_resources
+from scheduler_runtime.plugins.noderesources.strategy import Strategy
 from scheduler_runtime.state.table import allocatable_of
 
 Needs = Sequence[tuple[str, int]]
