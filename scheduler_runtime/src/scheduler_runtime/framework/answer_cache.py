@@ -208,7 +208,7 @@ class CachedAnswers:
             differ = (node_answers.total != before.total) | (node_answers.mask != before.mask)
             rows = [*rows, *np.flatnonzero(differ).tolist()]
         # All rows at once cost less than many one by one; ``rows`` is None when the log of changes starts over.
-        if rows is None or len(rows) > 8 + len(table) // 256:
+        if rows is None or len(rows) > 8 + len(self.mask) // 256:
             self._fill(node_answers, pod, table, NodeTable(table, np.ones(len(table), np.bool_)))
             return True
         position, nodes = table.changes.position, NodeTable(table, self.mask)
@@ -257,7 +257,7 @@ class Signatures:
 
         None when some plugin wants to see each pod by itself. Raises PluginError.
         """
-        spec, requests = pod.spec, pod.requests
+        spec, requests = pod.spec, pod.derived or pod.requests
         entry = self._keys.get(id(spec))
         # Requests are compared, too: pods resized in place share the spec of their template and ask for other amounts.
         if entry is not None and entry[0] is spec and entry[1] is requests:
@@ -371,7 +371,7 @@ class AnswerCache:
         cached = CachedAnswers(node_answers, self._pod_plugins, pod, table, self._dtype)
         if cached.is_unrestricted:
             self._pod_entries[key] = cached
-            self._trim(len(table))
+            self._trim(len(cached.mask))
         else:
             # Not stored: it has nothing but the answers of a moment ago, and each node may have a class of its own
             # (pods of a DaemonSet), which would displace all others.
@@ -397,7 +397,7 @@ class AnswerCache:
                 return answers
             self._node_entries[key] = answers
             self._memory.add(answers)
-            self._trim(len(table))
+            self._trim(len(answers.mask))
         self._node_entries.move_to_end(key)
         return answers
 

@@ -183,7 +183,7 @@ class Framework:
 
     def _find_node(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
         """Choose a node, or let plugins make room where there is none. Nothing is assumed here."""
-        refusal = self._refuse(pod, len(table))  # before the cache: a pod without readable requests has no key
+        refusal = self._refuse(pod, table)  # before the cache: a pod without readable requests has no key
         if refusal is not None:
             return refusal
         decision = DecisionState(pod, table)
@@ -210,18 +210,20 @@ class Framework:
             self._times[point, status].observe(seconds)
         return outcome
 
-    def _refuse(self, pod: Pod, nodes: int) -> Unschedulable | None:
+    def _refuse(self, pod: Pod, table: Table) -> Unschedulable | None:
         """Return the outcome for a pod about which the plugins need not be asked, and could not answer."""
-        if not nodes:  # Arrays without rows have no maximum.
+        if not table.names:  # Arrays without rows have no maximum.
             return Unschedulable(pod, NO_NODES, frozenset(), CLEAR_NOMINATION)
         needed = needed_plugins(pod, self._missing)
         if needed:
             return Unschedulable(pod, message_for(needed), frozenset(needed))
-        try:
-            _ = pod.requests
-        except QuantityError as error:
-            # The events of that plugin wake the pod when its requests change.
-            return Unschedulable(pod, f"0/{nodes} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
+        if pod.derived is None:  # Its requests were not added up when it was decoded: perhaps they cannot be read.
+            try:
+                _ = pod.requests
+            except QuantityError as error:
+                message = f"0/{len(table)} nodes are available: {error}."
+                # The events of that plugin wake the pod when its requests change.
+                return Unschedulable(pod, message, frozenset({"NodeResourcesFit"}))
         return None
 
     def _run_post_filters(

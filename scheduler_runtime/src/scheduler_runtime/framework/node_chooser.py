@@ -133,7 +133,7 @@ class NodeChooser:
         filter_began = perf_counter()
         if self._uncached.filter:
             run_filter_plugins(self._uncached.filter, decision, nodes)
-        if self._nominations and (rows := self.rows_with_nominated_pods(pod, nodes)):
+        if self._nominations.nodes and (rows := self.rows_with_nominated_pods(pod, nodes)):
             # Cached plugins, too, are asked about these rows: all that skip have to be known.
             decision.skipped = {plugin for plugin, answer in answers.items() if answer is SKIP}
             nodes.feasible = _set_rows(nodes.feasible, self.what_if(decision).rejected_rows(rows), value=False)
@@ -231,7 +231,7 @@ class NodeChooser:
             rejected = self.what_if(decision).rejected_rows([int(candidates.argmax())], diagnosis)
             nodes.feasible = _set_rows(candidates, rejected, value=False)
         else:
-            apart = self.rows_with_nominated_pods(decision.pod, nodes) if self._nominations else []
+            apart = self.rows_with_nominated_pods(decision.pod, nodes) if self._nominations.nodes else []
             nodes.feasible = _set_rows(candidates, apart, value=False)
             run_filter_plugins(self.hooks.filter, decision, nodes, diagnosis.reject_rows)
             if apart:

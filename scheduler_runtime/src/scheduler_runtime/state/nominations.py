@@ -7,7 +7,7 @@ nominator.go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, KeysView
 
 from scheduler_runtime.state.objects import Pod
 
@@ -22,15 +22,12 @@ class Nominations:
         self._decided: dict[str, str] = {}
         """By the pod's uid. The empty name overrides a status that still names a node."""
         self._by_node: dict[str, dict[str, Pod]] = {}
+        self.nodes: KeysView[str] = self._by_node.keys()
+        """The names of the nodes that pods are nominated to, at any moment."""
 
     def __bool__(self) -> bool:
         """True if any pod is nominated to a node."""
         return bool(self._by_node)
-
-    @property
-    def nodes(self) -> Iterable[str]:
-        """The names of the nodes that pods are nominated to."""
-        return self._by_node.keys()
 
     def nominated_to(self, node: str) -> Collection[Pod]:
         """The pods that are nominated to ``node``, each in the version observed last."""
