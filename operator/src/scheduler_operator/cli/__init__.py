@@ -1,6 +1,6 @@
 """The ``berth`` command: checks, renders and imports profiles and documents without a cluster.
 
-    arguments ──► program ──► one of commands/ ──► an Answer ──► console
+    arguments ──► program ──► one of commands/ ──► its output ──► console
                                   │
                                   └── reading ──► processes (profiles rendered, documents as they stand)
 

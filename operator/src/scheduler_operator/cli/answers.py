@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandOutput:
     """The result, for standard output, and remarks for standard error."""
 
     text: str = ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scheduler_operator.cli.answers import Answer, Refusal, raise_if_refused
+from scheduler_operator.cli.answers import CommandOutput, Refusal, raise_if_refused
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -96,11 +96,11 @@ def files(metavar: str = "FILE...") -> Callable[[Command], Command]:
     return click.argument("files", metavar=metavar, nargs=-1, required=True, type=FileParameter())
 
 
-def target_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+def target_options(command: Callable[..., CommandOutput]) -> Callable[..., CommandOutput]:
     """Add the two options that name a kube-scheduler; the command gets them as its ``target``."""
 
     @wraps(command)
-    def with_target(*args: Any, kubernetes: str, feature_gates: Mapping[str, bool], **others: Any) -> Answer:
+    def with_target(*args: Any, kubernetes: str, feature_gates: Mapping[str, bool], **others: Any) -> CommandOutput:
         return command(*args, target=target(kubernetes, feature_gates), **others)
 
     gates = click.option(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from scheduler_operator.cli.answers import Answer, ExitCode, RefusedError
+from scheduler_operator.cli.answers import CommandOutput, ExitCode, RefusedError
 from scheduler_operator.cli.console import Console, printable, write
 
 COMMANDS = {
@@ -75,15 +75,15 @@ def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Exit
     try:
         result: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
     except RefusedError as error:
-        answer = Answer(remarks=tuple(map(str, error.refusals)), status=ExitCode.REFUSED)
+        answer = CommandOutput(remarks=tuple(map(str, error.refusals)), status=ExitCode.REFUSED)
     except click.exceptions.NoArgsIsHelpError as error:
-        answer = Answer(error.format_message() + "\n")
+        answer = CommandOutput(error.format_message() + "\n")
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         help_hint = f"; see '{context.command_path} --help'" if context else ""
         command = context.command_path if context else "berth"
         message = f"{command}: {error.format_message().rstrip('.')}{help_hint}"
-        answer = Answer(remarks=tuple(message.splitlines()), status=ExitCode.REFUSED)
+        answer = CommandOutput(remarks=tuple(message.splitlines()), status=ExitCode.REFUSED)
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a bug of ours, reported as one
@@ -94,10 +94,10 @@ def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Exit
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             line = f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please "
             remarks = [f"{line}report it with the input and with what 'berth --debug …' prints"]
-        answer = Answer(remarks=tuple(remarks), status=ExitCode.INTERNAL)
+        answer = CommandOutput(remarks=tuple(remarks), status=ExitCode.INTERNAL)
     else:
         # click itself answers --help and --version, and returns an exit code.
-        if not isinstance(result, Answer):
+        if not isinstance(result, CommandOutput):
             return ExitCode(result or 0)
         answer = result
     write(console.stderr, "".join(f"{printable(line)}\n" for line in answer.remarks))

@@ -14,7 +14,7 @@ from scheduler_operator.cluster.api import APPLY, JSON_PATCH, ApiConnection, Req
 from scheduler_operator.cluster.field_ownership import FIELD_MANAGER, foreign_managers, ownership_patch
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.kinds import Kind
+from scheduler_operator.resources.kinds import ResourceKind
 from scheduler_operator.resources.names import (
     MANAGED_BY,
     MANAGED_BY_LABEL,
@@ -204,7 +204,7 @@ class ClusterObjects:
     def _path(self, manifest: Object) -> str:
         return f"{self._collections[_kind_of(manifest)]}/{manifest['metadata']['name']}"
 
-    async def _get(self, kind: Kind, name: str) -> Object | None:
+    async def _get(self, kind: ResourceKind, name: str) -> Object | None:
         try:
             return dict(await self._api.request("GET", f"{self._collections[kind]}/{name}"))
         except RequestError as error:
@@ -212,7 +212,7 @@ class ClusterObjects:
                 return None
             raise
 
-    async def _list(self, kind: Kind, query: Mapping[str, str] | None = None) -> list[Object]:
+    async def _list(self, kind: ResourceKind, query: Mapping[str, str] | None = None) -> list[Object]:
         answer = await self._api.request("GET", self._collections[kind], query=query)
         # Items of a list carry neither apiVersion nor kind.
         return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer["items"]]
@@ -289,7 +289,7 @@ def _identity(manifest: Object) -> Identity:
 _KINDS = {(kind.api_version, kind.name, kind.home): kind for kind in kinds.ALL_GENERATED}
 
 
-def _kind_of(manifest: Object) -> Kind:
+def _kind_of(manifest: Object) -> ResourceKind:
     key = (manifest["apiVersion"], manifest["kind"])
     # A RoleBinding in kube-system is another Kind than one in the operator's namespace, with a path of its own.
     in_own_namespace = _KINDS[(*key, "")]

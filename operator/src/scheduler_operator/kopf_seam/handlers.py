@@ -95,7 +95,7 @@ async def on_pod(
         memo.load_reports[name] = report
 
 
-_HANDLERS: Mapping[kinds.Kind, Any] = {kinds.LEASE: on_lease, kinds.POD: on_pod}
+_HANDLERS: Mapping[kinds.ResourceKind, Any] = {kinds.LEASE: on_lease, kinds.POD: on_pod}
 for _kind in kinds.WATCHED:
     _handler = _HANDLERS.get(_kind, on_generated)
     kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(_handler)

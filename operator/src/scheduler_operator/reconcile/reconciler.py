@@ -94,7 +94,7 @@ class Reconciler:
         self.queue(kinds.PROFILE, [profile.name for profile in await self.cluster.profiles()])
         self.queue(kinds.PLUGIN_CONFIG, await self.cluster.plugin_configs())
 
-    def queue(self, kind: kinds.Kind, names: Iterable[str]) -> None:
+    def queue(self, kind: kinds.ResourceKind, names: Iterable[str]) -> None:
         """Queue the objects of these names."""
         for name in names:
             self.work.add(Key(kind.name, name))

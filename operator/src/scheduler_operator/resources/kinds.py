@@ -8,7 +8,7 @@ API_VERSION = f"{GROUP}/{VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceKind:
     """One kind of object."""
 
     group: str
@@ -30,26 +30,26 @@ class Kind:
         return f"{root}/{self.version}{inside}/{self.plural}"
 
 
-PROFILE = Kind(GROUP, VERSION, "schedulerprofiles", "SchedulerProfile", namespaced=False)
-PLUGIN_CONFIG = Kind(GROUP, VERSION, "pluginconfigs", "PluginConfig", namespaced=False)
-EVENT = Kind("events.k8s.io", "v1", "events", "Event")
-POD = Kind("", "v1", "pods", "Pod")
+PROFILE = ResourceKind(GROUP, VERSION, "schedulerprofiles", "SchedulerProfile", namespaced=False)
+PLUGIN_CONFIG = ResourceKind(GROUP, VERSION, "pluginconfigs", "PluginConfig", namespaced=False)
+EVENT = ResourceKind("events.k8s.io", "v1", "events", "Event")
+POD = ResourceKind("", "v1", "pods", "Pod")
 
-CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap")
-SERVICE_ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount")
-SERVICE = Kind("", "v1", "services", "Service")
-CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-CLUSTER_ROLE_BINDING = Kind(
+CONFIG_MAP = ResourceKind("", "v1", "configmaps", "ConfigMap")
+SERVICE_ACCOUNT = ResourceKind("", "v1", "serviceaccounts", "ServiceAccount")
+SERVICE = ResourceKind("", "v1", "services", "Service")
+CLUSTER_ROLE = ResourceKind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDING = ResourceKind(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
-ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
-ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
-DEPLOYMENT = Kind("apps", "v1", "deployments", "Deployment")
-POD_DISRUPTION_BUDGET = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+ROLE = ResourceKind("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDING = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+LEASE = ResourceKind("coordination.k8s.io", "v1", "leases", "Lease")
+DEPLOYMENT = ResourceKind("apps", "v1", "deployments", "Deployment")
+POD_DISRUPTION_BUDGET = ResourceKind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
 SYSTEM_NAMESPACE = "kube-system"
-READER_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", home=SYSTEM_NAMESPACE)
+READER_BINDING = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", home=SYSTEM_NAMESPACE)
 """Lets a kube-scheduler read how to authenticate the callers of its own endpoint."""
 
 GENERATED = (

@@ -2,13 +2,13 @@
 
 import click
 
-from scheduler_operator.cli.answers import Answer
+from scheduler_operator.cli.answers import CommandOutput
 
 
 @click.command("completion", short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL", required=False)
 @click.pass_context
-def command(context: click.Context, shell: str | None) -> Answer:
+def command(context: click.Context, shell: str | None) -> CommandOutput:
     """Print the script that completes berth in SHELL.
 
     kubectl's own completion, once it is set up, completes 'kubectl berth' too.
@@ -28,4 +28,4 @@ def command(context: click.Context, shell: str | None) -> Answer:
     if completion is None:
         raise TypeError(f"click completes no {shell}")
     program = context.find_root()
-    return Answer(completion(program.command, {}, "berth", "_BERTH_COMPLETE").source())
+    return CommandOutput(completion(program.command, {}, "berth", "_BERTH_COMPLETE").source())

@@ -2,11 +2,11 @@
 
 import click
 
-from scheduler_operator.cli.answers import Answer
+from scheduler_operator.cli.answers import CommandOutput
 
 
 @click.command("crds", short_help="Print the CustomResourceDefinitions.")
-def command() -> Answer:
+def command() -> CommandOutput:
     """Print the CustomResourceDefinitions of SchedulerProfile and PluginConfig of this version.
 
     \b
@@ -15,4 +15,4 @@ def command() -> Answer:
     """
     from scheduler_operator.generate import crds
 
-    return Answer("---\n".join(crds.texts().values()))
+    return CommandOutput("---\n".join(crds.texts().values()))

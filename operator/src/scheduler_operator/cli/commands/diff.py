@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, ExitCode, Refusal, RefusedError
+from scheduler_operator.cli.answers import CommandOutput, ExitCode, Refusal, RefusedError
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def command(
     target: "Target",
     to: str | None,
     form: str,
-) -> Answer:
+) -> CommandOutput:
     """Show what changes from A to B in effect: plugins, order, weights, arguments and fields of the process.
 
     Differences of notation do not count, and neither do explicit defaults. A and B are profiles or
@@ -74,7 +74,7 @@ def command(
             for change in changes
         ]
         text = formatting.format_value(values, form)
-    return Answer(text, (*one.remarks, *other.remarks), ExitCode.FINDINGS if changes else ExitCode.FINE)
+    return CommandOutput(text, (*one.remarks, *other.remarks), ExitCode.FINDINGS if changes else ExitCode.FINE)
 
 
 def _single_document(objects: "InputObjects", target: "Target") -> "SchedulerDocument":

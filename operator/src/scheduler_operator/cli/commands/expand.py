@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer
+from scheduler_operator.cli.answers import CommandOutput
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def command(
     target: "Target",
     engine: "Engine",
     form: str,
-) -> Answer:
+) -> CommandOutput:
     """Show the effective plugins of each profile, in order, with their weights and the reason for each.
 
     Plugins that do not run are in brackets: disabled defaults, plugins that Berth's own scheduler does not have yet, if
@@ -54,8 +54,8 @@ def command(
     remarks = tuple(remark for document in documents for remark in document.remarks)
     profiles = [profile for document in documents for profile in document.explain()]
     if form == "table":
-        return Answer("\n".join(map(_format_profile, profiles)), remarks)
-    return Answer(formatting.format_value(list(map(_to_value, profiles)), form), remarks)
+        return CommandOutput("\n".join(map(_format_profile, profiles)), remarks)
+    return CommandOutput(formatting.format_value(list(map(_to_value, profiles)), form), remarks)
 
 
 def _format_profile(profile: "ExplainedProfile") -> str:

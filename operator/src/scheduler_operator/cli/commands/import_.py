@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, ExitCode, Refusal, RefusedError, raise_if_refused
+from scheduler_operator.cli.answers import CommandOutput, ExitCode, Refusal, RefusedError, raise_if_refused
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
 @click.option("--name", default="", metavar="NAME", help="Name of the profile, if the input has none.")
 @parameters.output("yaml", "json")
 @click.pass_obj
-def command(console: Console, files: tuple[str, ...], name: str, form: str) -> Answer:
+def command(console: Console, files: tuple[str, ...], name: str, form: str) -> CommandOutput:
     """Turn the configuration of a scheduler into SchedulerProfiles and PluginConfigs.
 
     FILE contains a KubeSchedulerConfiguration of any version, a legacy Policy, a ConfigMap with one of them, the
@@ -70,7 +70,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
             for remark in outcome.remarks
         ]
         text = formatting.format_value({"objects": list(outcome.objects), "remarks": values}, form)
-    return Answer(text, remarks, ExitCode.FINDINGS if remarks else ExitCode.FINE)
+    return CommandOutput(text, remarks, ExitCode.FINDINGS if remarks else ExitCode.FINE)
 
 
 def _refusal_at_source(remark: Any, sources: Sequence["Source"]) -> Refusal:

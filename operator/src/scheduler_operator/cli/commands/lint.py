@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, ExitCode, Refusal, RefusedError
+from scheduler_operator.cli.answers import CommandOutput, ExitCode, Refusal, RefusedError
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def command(
     engine: "Engine",
     severity: str,
     form: str,
-) -> Answer:
+) -> CommandOutput:
     """Find settings that kube-scheduler accepts although they do not have the intended effect.
 
     FILE contains SchedulerProfiles, PluginConfigs and KubeSchedulerConfigurations, in any mixture. In a directory
@@ -74,19 +74,19 @@ def command(
     match form:
         case "text":
             text = "".join(f"{finding.text(console.colour)}\n" for finding in findings)
-            return Answer(text, (*map(str, refusals), *notes), status)
+            return CommandOutput(text, (*map(str, refusals), *notes), status)
         case "table":
             rows = [
                 (finding.severity, finding.code, finding.where, finding.path, finding.message) for finding in findings
             ]
             heading = ("SEVERITY", "CODE", "PLACE", "PATH", "MESSAGE")
             text = formatting.format_table(heading, rows) if rows else ""
-            return Answer(text, (*map(str, refusals), *notes), status)
+            return CommandOutput(text, (*map(str, refusals), *notes), status)
         case "sarif":
             from scheduler_operator.cli.sarif import sarif
 
             run = sarif([*refused, *findings], version("berth-operator"))
-            return Answer(formatting.format_value(run, "json"), notes, status)
-    return Answer(
+            return CommandOutput(formatting.format_value(run, "json"), notes, status)
+    return CommandOutput(
         formatting.format_value([diagnostic.value() for diagnostic in (*refused, *findings)], form), notes, status
     )

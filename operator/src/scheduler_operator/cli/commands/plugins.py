@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, Refusal, RefusedError
+from scheduler_operator.cli.answers import CommandOutput, Refusal, RefusedError
 
 if TYPE_CHECKING:
     from scheduler_operator.cli.plugin_facts import PluginFacts
@@ -21,7 +21,7 @@ _WIDTH = 100
     "--declare", type=parameters.FileParameter(), metavar="FILE", help="Print the PluginConfig of the plugins in FILE."
 )
 @parameters.output("table", "yaml", "json")
-def command(name: str | None, declare: str | None, form: str) -> Answer:
+def command(name: str | None, declare: str | None, form: str) -> CommandOutput:
     """List the plugins, including your installed ones; with NAME, show one of them in full.
 
     This includes its purpose, its versions and extension points, its default weight, its arguments with their
@@ -44,14 +44,14 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
 
         if name is not None:
             raise click.UsageError("--declare reads a file and takes no NAME", click.get_current_context())
-        return Answer(
+        return CommandOutput(
             formatting.format_values(declare_plugins(declare, NAMESPACE), "json" if form == "json" else "yaml")
         )
     if name is None:
         every = plugin_facts.every_plugin()
         if form == "table":
-            return Answer(_format_overview(every))
-        return Answer(formatting.format_value([_to_value(facts) for facts in every], form))
+            return CommandOutput(_format_overview(every))
+        return CommandOutput(formatting.format_value([_to_value(facts) for facts in every], form))
     facts = plugin_facts.facts_of(name)
     if facts is None:
         from scheduler_runtime import catalog
@@ -65,7 +65,7 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
         raise RefusedError(Refusal(name, f"there is no plugin {name!r}{advice}"))
     if facts.problem:
         raise RefusedError(Refusal(name, facts.problem))
-    return Answer(_format_page(facts) if form == "table" else formatting.format_value(_to_value(facts), form))
+    return CommandOutput(_format_page(facts) if form == "table" else formatting.format_value(_to_value(facts), form))
 
 
 def _format_overview(every: Iterable["PluginFacts"]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, ExitCode
+from scheduler_operator.cli.answers import CommandOutput, ExitCode
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def command(
     namespace: str,
     defaulted: bool,
     form: str,
-) -> Answer:
+) -> CommandOutput:
     """Print the KubeSchedulerConfiguration of each SchedulerProfile.
 
     The files may also contain the PluginConfigs that the profiles refer to. If anything is refused, only the errors
@@ -48,6 +48,6 @@ def command(
     errors = tuple(str(finding) for finding in findings if finding.is_error)
     status = ExitCode.FINDINGS if errors else ExitCode.FINE
     if form == "yaml" and not defaulted:
-        return Answer("---\n".join(document.text for document in built), (*errors, *remarks), status)
+        return CommandOutput("---\n".join(document.text for document in built), (*errors, *remarks), status)
     values = [document.defaulted() if defaulted else document.explicit() for document in built]
-    return Answer(formatting.format_values(values, form), (*errors, *remarks), status)
+    return CommandOutput(formatting.format_values(values, form), (*errors, *remarks), status)
