@@ -74,11 +74,11 @@ def register_plugins(
 
     Raises RegistrationError naming the plugin, and the hook at fault.
     """
-    plugins = {}
-    for name in profile.names:
-        if name in classes:
-            plugins[name] = _register(name, classes[name], profile.args.get(name), context)
-    return plugins
+    return {
+        name: _register(name, classes[name], profile.args.get(name), context)
+        for name in profile.names
+        if name in classes
+    }
 
 
 def _register(name: str, kind: type[Plugin], args: PluginArgs | None, context: FrameworkContext) -> RegisteredPlugin:
@@ -109,7 +109,7 @@ def _register(name: str, kind: type[Plugin], args: PluginArgs | None, context: F
 
 
 def check_class(kind: type[Plugin]) -> PluginClass:
-    """Return what is known of a class. Raises RegistrationError for a flaw, or if it has other hooks than declared."""
+    """Return a class with its declaration and hooks. Raises RegistrationError for a flaw, or if the two differ."""
     declaration, implemented = declaration_of(kind), hooks_of(kind)
     for flaw in flaws_of(kind):
         raise RegistrationError(f"plugin {declaration.name}: {flaw}")

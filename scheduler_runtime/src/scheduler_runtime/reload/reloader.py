@@ -67,7 +67,7 @@ class Reloadable(Protocol):
     async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
         """Get ready to go from ``running`` to ``plan``, which may take a while. Decisions see no difference yet.
 
-        A part that is the same in both plans returns a PreparedChange that does nothing.
+        A part that is the same in both plans may return a PreparedChange that does nothing.
         Raises RegistrationError or NotListedError, and leaves the part as it was then.
         """
         ...

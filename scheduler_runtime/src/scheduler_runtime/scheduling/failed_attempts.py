@@ -17,10 +17,7 @@ from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
 
 
 class FailedAttempts:
-    """Lets pods wait again whose attempt failed, measures the attempt and reports why it failed.
-
-    The pod waits again before its author reads of it, so that the queue's newest version is compared with the report.
-    """
+    """Lets pods wait again whose attempt failed, measures the attempt and reports why it failed."""
 
     def __init__(
         self,

@@ -82,13 +82,11 @@ class SchedulingLoop:
         began = self._clock()
         try:
             outcome = await self.decide(entry)
-        except (ExtenderError, RawObjectError) as error:
-            logger.warning("the extenders did not answer", extra={"pod": entry.pod.key, "because": str(error)})
-            self._metrics.decision_seconds.observe(self._clock() - began)
-            self._failed.error(entry.pod, str(error), began)
-            return
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
-            self.failures.log("deciding failed", error, pod=entry.pod.key)
+            if isinstance(error, ExtenderError | RawObjectError):
+                logger.warning("the extenders did not answer", extra={"pod": entry.pod.key, "because": str(error)})
+            else:
+                self.failures.log("deciding failed", error, pod=entry.pod.key)
             self._metrics.decision_seconds.observe(self._clock() - began)
             self._failed.error(entry.pod, str(error), began)
             return

@@ -6,8 +6,6 @@ from typing import Any
 
 from devcluster.node.api import Object
 
-OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "PodScheduled")
-
 
 @dataclass(frozen=True, slots=True)
 class Waiting:

@@ -51,9 +51,8 @@ class Leadership:
         self._thread: threading.Thread | None = None
         if settings is None:
             return
-        loop = (
-            asyncio.get_running_loop()
-        )  # an asyncio.Event may only be set there, and the callbacks come from a thread
+        # The callbacks come from the elector's thread; an asyncio.Event may only be set in its loop.
+        loop = asyncio.get_running_loop()
         callbacks = LeaderCallbacks(
             on_started=lambda: call_in_loop(loop, self.won.set),
             on_stopped=lambda: report_loss(loop, self.lost.set),
