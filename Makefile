@@ -17,7 +17,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-micro soak image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-micro soak hostile image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ bench-micro: $(READY) ## Decisions per second without a cluster, then pods per s
 
 soak: $(READY) ## Two schedulers under churn, bad documents and kills: nothing is lost, nothing grows (SOAK="--minutes 30 --nodes 1000")
 	@$(RUN)/python -m bench.soak $(SOAK)
+
+hostile: $(READY) ## Every attack of hostile tenants at once, beside honest pods (HOSTILE="--minutes 2 --attacks bombs")
+	@$(RUN)/python -m bench.hostile_tenants $(HOSTILE)
 
 profile: $(READY) ## Where a decision's time goes: the ten most expensive functions (MICRO="plain --nodes 5000")
 	@$(RUN)/python -m bench.micro --profile $(MICRO)

@@ -83,6 +83,10 @@ class Connection:
         """Change an object by a merge patch. Raises as ``post`` does."""
         return await self._ask("PATCH", path, body, "application/merge-patch+json")
 
+    async def delete(self, path: str, body: bytes = b"") -> bytes:
+        """Delete an object, with ``body`` as the options. Raises as ``post`` does."""
+        return await self._ask("DELETE", path, body)
+
     async def get(self, path: str) -> Any:
         return json.loads(await self._ask("GET", path))
 
