@@ -57,6 +57,7 @@ FAMILIES: Mapping[str, Law] = {
     "kubernetes_feature_enabled": process.features,
     "berth_document_not_followed": process.documents,
     "berth_document_refusals_total": process.documents,
+    "berth_objects_set_aside": process.objects,
 }
 """All families of a scheduler. A new one needs its rule here."""
 

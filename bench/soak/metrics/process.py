@@ -71,6 +71,11 @@ def documents(scrape: Scrape, truth: Truth) -> Iterator[str]:
     yield from exactly(name, scrape.sum(name), truth.refusals)
 
 
+def objects(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """All objects of a soak can be used."""
+    yield from exactly("berth_objects_set_aside", scrape.sum("berth_objects_set_aside"), 0)
+
+
 ANSWERED = "rest_client_requests_total"
 DURATIONS = "rest_client_request_duration_seconds_count"
 MEASURED = (

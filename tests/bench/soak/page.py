@@ -95,6 +95,7 @@ def _set_gauges(metrics: Metrics) -> None:
         "leader_election_master_status": {_of(name="kube-scheduler"): 1},
         "kubernetes_feature_enabled": {_of(name="Some", stage=""): 1, _of(name="Other", stage="ALPHA"): 0},
         "berth_document_not_followed": {_of(why="refused"): 0, _of(why="missing"): 0},
+        "berth_objects_set_aside": {_of(resource="pods", reason="unreadable"): 0},
         "python_tasks": {(): 20},
     }
     for name, samples in gauges.items():

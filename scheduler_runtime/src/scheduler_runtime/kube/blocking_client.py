@@ -52,7 +52,7 @@ def request(
         try:
             status = json.loads(payload)
             message = str(status.get("message", "")) if isinstance(status, dict) else ""
-        except ValueError:
+        except (ValueError, RecursionError):
             message = payload[:200].decode(errors="replace")
         raise RequestFailedError(f"{method} {path}: {response.status}: {message}")
     return payload

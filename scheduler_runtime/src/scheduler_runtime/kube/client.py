@@ -371,7 +371,7 @@ class Client:
         """Return the refusal as an error; log it if it is about our credentials."""
         try:
             status = _decode_status(response.body)
-        except msgspec.MsgspecError:  # from a proxy, perhaps, and not JSON
+        except (ValueError, RecursionError):  # from a proxy, perhaps, and not JSON
             status = _Status(message=response.body[:200].decode(errors="replace").strip())
         if response.status == 401:
             self._unauthorized.failing(f"API server {self.server} refuses our credentials (401); waiting for new ones")

@@ -107,7 +107,7 @@ class PluginSources:
         try:
             body = await self._client.request("GET", f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}")
             code = _decode(body).data.get(source.key)
-        except (ApiError, NoResponseError, msgspec.MsgspecError) as error:
+        except (ApiError, NoResponseError, ValueError, RecursionError) as error:
             if isinstance(error, ApiError) and error.status not in (401, 408, 429) and error.status < 500:
                 return Problem(title, f"cannot be read: {error}")  # the API server's answer will stay the same
             is_logged = isinstance(error, NoResponseError) and not error.sent  # by the client, which found nobody

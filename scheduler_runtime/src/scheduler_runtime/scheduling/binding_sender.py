@@ -15,6 +15,7 @@ from collections.abc import Callable
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch.unreadable import without_managed_fields
 from scheduler_runtime.state.objects import Pod, decode_pod
 
 logger = logging.getLogger(__name__)
@@ -157,7 +158,10 @@ class BindingSender:
         while True:
             self.check_fence()
             try:
-                return decode_pod(await self._client.request("GET", path, seconds=self._seconds))
+                # Not as deep as a decoder can go, whatever managedFields hold: the answer must not be lost.
+                return decode_pod(
+                    without_managed_fields(await self._client.request("GET", path, seconds=self._seconds))
+                )
             except NoResponseError:
                 await asyncio.sleep(backoff.next_delay())
             except ApiError as error:

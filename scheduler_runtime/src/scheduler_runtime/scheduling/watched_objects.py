@@ -196,7 +196,7 @@ class Untyped(msgspec.Struct, frozen=True):
 def reflected_kind(watch: Watch) -> Kind[Any]:
     """Return the kind that lists, watches and decodes the objects of ``watch``."""
     struct = KINDS.get(_kind_of(watch))
-    decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _decode_untyped
+    decode: Callable[[bytes | msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _decode_untyped
 
     def read_list(body: bytes) -> ListPage[Any]:
         return read_items(body, decode)
@@ -219,7 +219,7 @@ def _key(item: Any) -> str:
     return f"{item.metadata.namespace}/{item.metadata.name}"
 
 
-def _decode_untyped(raw: msgspec.Raw) -> Untyped:
+def _decode_untyped(raw: bytes | msgspec.Raw) -> Untyped:
     content = msgspec.json.decode(raw, type=dict[str, Any])
     return Untyped(msgspec.convert(content["metadata"], ObjectMeta), content)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.blocking_client import request
 from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.state.cache import Cache, PlacedPod
 from scheduler_runtime.state.objects import QuantityError
@@ -25,8 +26,8 @@ PAGE = 1000
 """How many objects one request lists."""
 
 
-def dump_cache(cache: Cache) -> dict[str, Any]:
-    """Return every node with its allocatable and requested resources and its pods."""
+def dump_cache(cache: Cache, reflectors: Iterable[Reflector[Any]] = ()) -> dict[str, Any]:
+    """Return every node with its allocatable and requested resources and its pods, and the objects set aside."""
     by_node: dict[str, list[PlacedPod]] = {}
     for placed in cache.snapshot():
         by_node.setdefault(placed.node, []).append(placed)
@@ -46,6 +47,11 @@ def dump_cache(cache: Cache) -> dict[str, Any]:
             for row, name in enumerate(names)
         ],
         "podsOnUnknownNodes": [_dump_pod(placed) for pods in by_node.values() for placed in pods],
+        "setAside": [
+            {"path": reflector.kind.path, "name": key, "reason": aside.reason, "problem": aside.problem}
+            for reflector in reflectors
+            for key, aside in list(reflector.set_aside.items())
+        ],
     }
 
 

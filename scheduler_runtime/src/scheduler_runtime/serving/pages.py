@@ -164,7 +164,8 @@ class Pages:
 
     def cache_page(self) -> dict[str, Any]:
         """Return the content of /debug/cache."""
-        return debug_dumps.dump_cache(self._scheduler.cache) if self._scheduler else {}
+        scheduler = self._scheduler
+        return debug_dumps.dump_cache(scheduler.cache, scheduler.reflectors) if scheduler else {}
 
     def compare_page(self, kubeconfig: str, user_agent: str) -> dict[str, Any]:
         """Return the content of /debug/cache?compare."""

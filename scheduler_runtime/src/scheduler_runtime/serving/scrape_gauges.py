@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from typing import Protocol, get_args
+from collections.abc import Iterable
+from typing import Any, Protocol, get_args
 
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.target import gates_of
 from scheduler_runtime.config import Verdict
 from scheduler_runtime.kube.leader_election import Leadership
+from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.kube.watch.reflector import Reason
 from scheduler_runtime.metrics import Labels, Samples
 from scheduler_runtime.reload.reloader import Reloader
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
@@ -34,6 +37,11 @@ class MeasuredParts(Protocol):
     underway: PodsUnderway
     extenders: ExtenderFactory
     election: Leadership
+
+    @property
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        """Whatever the scheduler watches."""
+        ...
 
 
 def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target) -> None:
@@ -58,6 +66,8 @@ def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target)
         text = "Whether this process leads."
         metrics.show("leader_election_master_status", text, lambda: {leader: float(election.is_leader)})
     metrics.show("python_tasks", "Tasks of the event loop.", lambda: count_tasks(loop))
+    text = "Objects that are not used in their newest version: they cannot be read, or taking them in failed."
+    metrics.show("berth_objects_set_aside", text, lambda: objects_set_aside(parts.reflectors))
     features: Samples = {
         (("name", name), ("stage", STAGES[gate.stage])): float(target.enabled(name))
         for name, gate in gates_of(target.minor).items()
@@ -81,6 +91,16 @@ def add_document_gauges(metrics: Metrics, reloader: Reloader, source: str) -> No
 def count_tasks(loop: asyncio.AbstractEventLoop) -> Samples:
     """Return the number of tasks of ``loop``."""
     return {(): len(asyncio.all_tasks(loop))}
+
+
+def objects_set_aside(reflectors: Iterable[Reflector[Any]]) -> Samples:
+    """Return how many objects of each watched resource are set aside, and for which reason."""
+    counts = Counts[tuple[str, str]]()
+    for reflector in reflectors:
+        resource = reflector.kind.path.rpartition("/")[2]
+        counts.update(dict.fromkeys(((resource, reason) for reason in get_args(Reason)), 0))
+        counts.update((resource, aside.reason) for aside in list(reflector.set_aside.values()))
+    return {(("resource", resource), ("reason", reason)): number for (resource, reason), number in counts.items()}
 
 
 def pods_by_place(queue: SchedulingQueue) -> Samples:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,8 +119,9 @@ async def serving(script: WatchScript) -> AsyncIterator[Client]:
 
 @contextlib.asynccontextmanager
 async def watching(
-    *answers: Answer, script: WatchScript | None = None, kind: Kind[Node] = NODES
+    *answers: Answer, script: WatchScript | None = None, kind: Kind[Node] = NODES, fails_for: Collection[str] = ()
 ) -> AsyncIterator[Watched]:
+    """The sink raises for objects in the versions ``fails_for``."""
     script = script or WatchScript(list(answers))
     async with serving(script) as client:
         changes: list[tuple[str, str]] = []
@@ -128,7 +129,9 @@ async def watching(
 
         def sink(change: Change[Node]) -> None:
             old, new = change.old, change.new
-            if old is not None:
+            if new is not None and new.metadata.resource_version in fails_for:
+                raise ZeroDivisionError("so many")
+            if old is not None and old.metadata.resource_version not in fails_for:
                 assert copy.pop(old.metadata.uid) == int(old.metadata.resource_version)
             if new is not None:
                 assert new.metadata.uid not in copy

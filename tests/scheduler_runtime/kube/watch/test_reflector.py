@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 
 import pytest
+from aiohttp import web
 
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.kube.watch import Change, Reflector, reflector
-from scheduler_runtime.state.objects import Node
+from scheduler_runtime.kube.watch import Reflector, reflector
 from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.kube.watch.scripted import (
     WatchScript,
@@ -20,7 +20,6 @@ from tests.scheduler_runtime.kube.watch.scripted import (
     listed,
     node,
     refused,
-    serving,
     streamed,
     watching,
 )
@@ -113,7 +112,7 @@ async def test_a_line_that_cannot_be_read_is_requested_again(garbage: bytes) -> 
 
 async def test_lines_that_stay_unreadable_end_in_a_new_list() -> None:
     bad = streamed(b"<html>\n")
-    async with watching(listed(10), bad, bad, bad, listed(20, node("a", 15))) as watched:
+    async with watching(listed(10), bad, bad, listed(20, node("a", 15))) as watched:
         await watched.until(lambda: watched.copy == {"uid-a": 15})
 
 
@@ -186,13 +185,28 @@ async def test_a_version_that_is_always_expired_is_not_requested_in_a_hurry() ->
     assert len(script.requests) < 110
 
 
-async def test_what_the_sink_raises_ends_the_run() -> None:
-    def sink(change: Change[Node]) -> None:
-        raise ZeroDivisionError
+async def test_an_object_that_the_sink_does_not_take_in_is_set_aside_until_its_next_version(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    go = asyncio.Event()
 
-    async with serving(WatchScript([listed(10, node("a", 1))])) as client:
-        with pytest.raises(ZeroDivisionError):
-            await Reflector(NODES, client, sink).run()
+    async def mends(request: web.Request) -> web.StreamResponse:
+        await go.wait()
+        return await streamed(line("MODIFIED", node("b", 14)), hold=True)(request)
+
+    bad = streamed(line("MODIFIED", node("b", 13)))
+    script = WatchScript([listed(10, node("a", 1), node("b", 2), node("c", 3)), bad, mends])
+    async with watching(script=script, fails_for=("2", "13")) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "13")
+        assert watched.copy == {"uid-a": 1, "uid-c": 3}
+        assert {key: (aside.reason, aside.problem) for key, aside in watched.reflector.set_aside.items()} == {
+            "b": ("failed", "ZeroDivisionError: so many")
+        }
+        go.set()
+        await watched.until(lambda: not watched.reflector.set_aside)
+        assert watched.copy == {"uid-a": 1, "uid-b": 14, "uid-c": 3}
+    assert levels(caplog, "b cannot be taken in") == ["WARNING", "INFO"]
 
 
 async def test_an_absent_server_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

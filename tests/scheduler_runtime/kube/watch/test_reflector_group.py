@@ -17,7 +17,7 @@ from scheduler_runtime.kube.watch.reflector_group import (
     wait_until_caught_up,
     wait_until_listed,
 )
-from scheduler_runtime.scheduling.watched_objects import WatchedObjects
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects, reflected_kind
 from tests.support.scripted import Script, hangs, refuses, says, serving
 
 PRICES, SERVICES = Watch("v1", "ConfigMap", name="prices"), Watch("v1", "Service")
@@ -55,13 +55,13 @@ async def test_what_cannot_be_listed_in_time_is_an_error_with_its_reason() -> No
 
 
 async def test_an_error_of_ours_in_one_of_them_is_raised() -> None:
-    def breaks(_: Any) -> None:
-        raise ZeroDivisionError
+    class Broken(Reflector[Any]):
+        async def _follow(self) -> None:
+            raise ZeroDivisionError
 
-    item = {"metadata": {"name": "prices", "namespace": "n", "uid": "u", "resourceVersion": "1"}, "data": {}}
-    async with serving(Script([says({**EMPTY, "items": [item]})])) as client:
-        objects, informers = WatchedObjects([PRICES], client, breaks), ReflectorGroup()
-        informers.start(objects.reflectors)
+    async with serving(Script([])) as client:
+        informers = ReflectorGroup()
+        informers.start([Broken(reflected_kind(PRICES), client, lambda _: None)])
         with pytest.raises(ZeroDivisionError):
             async with asyncio.timeout(5):
                 await informers.run()

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.watch.kinds import Unreadable, read_page
-from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod
+from scheduler_runtime.kube.watch.unreadable import Unreadable, read_page
+from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod, decode_pod_list
 from scheduler_runtime.state.objects.kinds import pods
 from tests.scheduler_runtime.kube.watch.scripted import (
     WatchScript,
@@ -106,7 +106,8 @@ async def test_the_failure_of_an_object_that_vanishes_unread_is_over(caplog: pyt
 )
 def test_a_page_of_pods_has_those_that_can_be_read(spec: dict[str, Any]) -> None:
     items = [{"metadata": {"name": name, "namespace": "n"}, "spec": spec if name == "b" else {}} for name in "abc"]
-    page = read_page(msgspec.json.encode({"metadata": {"continue": "x"}, "items": items}), decode_pod)
+    text = msgspec.json.encode({"metadata": {"continue": "x"}, "items": items})
+    page = read_page(text, decode_pod_list, decode_pod)
     assert [type(item) for item in page.items] == [Pod, Unreadable, Pod]
     kind = pods(ResizeRules())
     assert [kind.key(item) for item in page.items] == ["n/a", "n/b", "n/c"]

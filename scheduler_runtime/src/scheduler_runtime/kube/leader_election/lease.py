@@ -212,7 +212,7 @@ class HttpLeaseClient:
             connection.close()
         try:
             lease: Any = json.loads(payload)
-        except ValueError:
+        except (ValueError, RecursionError):
             lease = None
         if not isinstance(lease, dict):
             raise LeaseError(f"{method} answered {status} with something that is not an object", status)

@@ -69,14 +69,7 @@ class ObjectIdentityList(Wire, frozen=True, gc=False):
     """A page of objects of any kind, of which only identities are decoded."""
 
     metadata: ListMeta = ListMeta()
-    items: tuple[ObjectIdentity, ...] | None = None
-    """None for an empty page: the API server may write null."""
-
-
-class Unreadable(ObjectIdentity, frozen=True, gc=False):
-    """An object that cannot be decoded, because a field has another type than it must."""
-
-    problem: str = ""
+    items: tuple[ObjectIdentity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +78,8 @@ class ListPage(Generic[Item]):
 
     metadata: ListMeta
     items: list[Item]
+    unidentified: list[str] = field(default_factory=list)
+    """For each item that cannot be decoded and of which not even the name can be found, the problem."""
 
 
 class _RawPage(Wire, frozen=True, gc=False):
@@ -95,7 +90,7 @@ class _RawPage(Wire, frozen=True, gc=False):
 _decode_list_head = msgspec.json.Decoder(_ListHead).decode
 _decode_status = msgspec.json.Decoder(Status).decode
 _decode_page = msgspec.json.Decoder(_RawPage).decode
-_decode_identified = msgspec.json.Decoder(ObjectIdentity).decode
+decode_identified = msgspec.json.Decoder(ObjectIdentity).decode
 decode_identified_list = msgspec.json.Decoder(ObjectIdentityList).decode
 
 
@@ -103,29 +98,6 @@ def read_items(raw: bytes, read: Callable[[msgspec.Raw], Item]) -> ListPage[Item
     """Return a page whose items ``read`` decodes. Raises msgspec.MsgspecError, and what ``read`` raises."""
     page = _decode_page(raw)
     return ListPage(page.metadata, [read(item) for item in page.items])
-
-
-def read_page(raw: bytes, read: Callable[[msgspec.Raw], Item]) -> ListPage[Item | Unreadable]:
-    """Return a page, with an ``Unreadable`` for each item that cannot be decoded.
-
-    Raises msgspec.MsgspecError when it is no page of objects with names.
-    """
-
-    def read_or_identify(item: msgspec.Raw) -> Item | Unreadable:
-        try:
-            return read(item)
-        except msgspec.ValidationError as error:
-            return identify_unreadable(item, error)
-
-    return read_items(raw, read_or_identify)
-
-
-def identify_unreadable(raw: msgspec.Raw, error: msgspec.ValidationError) -> Unreadable:
-    """Return the identity of an object that cannot be decoded because of ``error``.
-
-    Raises msgspec.MsgspecError when not even that can be decoded.
-    """
-    return Unreadable(_decode_identified(raw).metadata, str(error))
 
 
 class WatchEvent(Wire, frozen=True, gc=False):
@@ -139,7 +111,7 @@ class WatchEvent(Wire, frozen=True, gc=False):
 
     def bookmark(self) -> str:
         """Return the resource version of a ``BOOKMARK``."""
-        return _decode_identified(self.object).metadata.resource_version
+        return decode_identified(self.object).metadata.resource_version
 
     def error(self) -> Status:
         """Return the reason for which the watch ends, of an ``ERROR``."""
@@ -149,9 +121,9 @@ class WatchEvent(Wire, frozen=True, gc=False):
 decode_event = msgspec.json.Decoder(WatchEvent).decode
 
 
-def continue_token(raw: bytes) -> str:
-    """Return the token that requests the page after this one; empty for the last. Raises msgspec.MsgspecError."""
-    return _decode_list_head(raw).metadata.continue_token
+def decode_list_metadata(raw: bytes) -> ListMeta:
+    """Return the metadata of a list, whose items are skipped. Raises msgspec.MsgspecError, and RecursionError."""
+    return _decode_list_head(raw).metadata
 
 
 class Metadata(Protocol):
@@ -195,14 +167,14 @@ class Change(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """One kind of objects to list and watch. The readers raise msgspec.MsgspecError."""
+    """One kind of objects to list and watch. What the readers raise, of any type, concerns the one object or list."""
 
     path: str
     """The collection, such as ``/api/v1/pods``."""
     key: Callable[[T | ObjectIdentity], str]
     """The name under which an object is cached."""
     read_list: Callable[[bytes], ObjectList[T]]
-    read_item: Callable[[msgspec.Raw], T]
+    read_item: Callable[[bytes | msgspec.Raw], T]
     params: Mapping[str, str] = field(default_factory=dict)
     """Parameters of every request, such as selectors."""
 

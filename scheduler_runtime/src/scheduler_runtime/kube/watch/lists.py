@@ -17,12 +17,10 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-import msgspec
-
 from scheduler_runtime.kube.client import ApiError, Client
 from scheduler_runtime.kube.http.request_writer import JSON
 from scheduler_runtime.kube.http.transport import ConnectionLostError
-from scheduler_runtime.kube.watch.kinds import continue_token
+from scheduler_runtime.kube.watch.unreadable import TOKENS, read_list_metadata
 
 PAGE_SIZE = 2000
 """The API server prepares such a page of pods in some 80 ms, and we read it in about as long."""
@@ -31,8 +29,6 @@ PART_BYTES = 1 << 20
 SILENCE_SECONDS = 30.0
 """A list that stops for so long in the middle is read anew."""
 _OPENING = re.compile(rb'"items"\s*:\s*\[')
-_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"|([{\[])|([}\]])|(")')
-"""Strings, opening brackets, closing brackets, and the beginning of a string whose end has not come."""
 _COMMA = re.compile(rb"\s*,")
 
 P = TypeVar("P")
@@ -64,7 +60,8 @@ async def list_pages(
     """Yield the pages of a list, of ``limit`` objects each, or one with all objects when ``limit`` is 0.
 
     The next page is requested before the last is read, so that the API server prepares it meanwhile. Close the
-    generator if it is not read to its end. Raises ApiError, NoResponseError, and what ``read`` raises.
+    generator if it is not read to its end. Raises ApiError, NoResponseError, msgspec.DecodeError, and what ``read``
+    raises.
     """
     params = {**params, **({"limit": str(limit)} if limit else {})}
 
@@ -75,7 +72,7 @@ async def list_pages(
     try:
         while True:
             raw = await request
-            token = continue_token(raw)
+            token = read_list_metadata(raw).continue_token
             if token:
                 request = start_request({"continue": token})
             yield read(raw)
@@ -87,15 +84,20 @@ async def list_pages(
 
 
 async def stream_list(
-    client: Client, path: str, params: Mapping[str, str], read: Callable[[bytes], P]
+    client: Client,
+    path: str,
+    params: Mapping[str, str],
+    read: Callable[[bytes], P],
+    read_quickly: Callable[[bytes], P] | None = None,
 ) -> AsyncGenerator[P, None]:
     """Yield a list in parts, each of which ``read`` gets as a list of its own. The last has the metadata in any case.
 
-    Close the generator if it is not read to its end. Raises ApiError, NoResponseError, and msgspec.MsgspecError, also
-    when the list is cut. ``read`` has to raise msgspec.DecodeError for text that is not JSON.
+    Close the generator if it is not read to its end. Raises ApiError, NoResponseError, and what ``read`` raises, also
+    when the list is cut. ``read_quickly`` may raise anything for text that is cut or cannot be decoded; ``read`` is
+    called then, which by default is the same.
     """
     async with client.stream(path, params=params, silence_seconds=SILENCE_SECONDS) as stream:
-        splitter = _ListSplitter(read)
+        splitter = _ListSplitter(read, read_quickly)
         while chunk := await stream.read(PART_BYTES):
             for part in splitter.feed(chunk):
                 yield part
@@ -108,18 +110,19 @@ class _ListSplitter(Generic[P]):
     """Cuts the text of a list between items, and holds what cannot be cut yet: usually less than a part.
 
     A cut is first guessed: where the text looks like the beginning of the first item. If that is within an item, a
-    bracket stays open and the part cannot be decoded. Then, and for an item that is longer than a part, the brackets
-    are counted, which takes longer than decoding does.
+    bracket stays open and the part cannot be decoded. Then, for an item that cannot be decoded, and for one that is
+    longer than a part, the brackets are counted, which takes longer than decoding does.
     """
 
-    def __init__(self, read: Callable[[bytes], P]) -> None:
+    def __init__(self, read: Callable[[bytes], P], read_quickly: Callable[[bytes], P] | None = None) -> None:
         self._read = read
+        self._read_quickly = read_quickly or read
         self._head = self._text = b""
         self._counted_bytes = self._open_brackets = 0
         """How much of ``_text`` was counted, and how many brackets are open there."""
 
     def feed(self, chunk: bytes) -> Iterator[P]:
-        """Yield the parts that are complete with ``chunk``. Raises msgspec.DecodeError."""
+        """Yield the parts that are complete with ``chunk``. Raises what ``read`` raises."""
         self._text += chunk
         if not self._head and (opening := _OPENING.search(self._text)):
             self._head, self._text = self._text[: opening.end()], self._text[opening.end() :]
@@ -127,7 +130,7 @@ class _ListSplitter(Generic[P]):
             yield part
 
     def finish(self) -> P:
-        """Return the last part. Raises msgspec.DecodeError."""
+        """Return the last part. Raises what ``read`` raises."""
         return self._read(self._head + self._text)
 
     def _next_part(self) -> P | None:
@@ -135,11 +138,11 @@ class _ListSplitter(Generic[P]):
         if not self._counted_bytes:
             beginning = b"}," + self._text[: self._text.find(b":") + 1]  # such as },{"metadata":
             if comma := self._text.rfind(beginning, 0, PART_BYTES) + 1:
-                with contextlib.suppress(msgspec.DecodeError):
-                    return self._read_until(comma)
+                with contextlib.suppress(Exception):
+                    return self._read_until(comma, self._read_quickly)
         # Count brackets up to the last comma between items within PART_BYTES, or else the first.
         comma, open_brackets = 0, self._open_brackets
-        for token in _TOKENS.finditer(self._text, self._counted_bytes):
+        for token in TOKENS.finditer(self._text, self._counted_bytes):
             if comma and token.start() > PART_BYTES:
                 break
             match token.lastindex:
@@ -152,10 +155,10 @@ class _ListSplitter(Generic[P]):
                 case 2 | 3:
                     break  # the list ends here, or the next item is incomplete
             self._counted_bytes, self._open_brackets = token.end(), open_brackets
-        return self._read_until(comma) if comma else None
+        return self._read_until(comma, self._read) if comma else None
 
-    def _read_until(self, comma: int) -> P:
-        part = self._read(self._head + self._text[:comma] + b"]}")
+    def _read_until(self, comma: int, read: Callable[[bytes], P]) -> P:
+        part = read(self._head + self._text[:comma] + b"]}")
         self._text = self._text[comma + 1 :]
         self._counted_bytes = self._open_brackets = 0
         return part

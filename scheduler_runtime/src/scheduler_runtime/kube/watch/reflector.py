@@ -8,8 +8,10 @@
 
 As client-go's tools/cache/reflector.go. No stream is trusted: it may end in the middle of a line, fall silent, repeat
 itself or never come back. In any case the sink gets a sequence of changes that leads from nothing to what the API
-server holds; an object that vanished unseen is deleted when the next list does not have it. An object that cannot be
-decoded stays as it was when it could be, and holds up no other.
+server holds; an object that vanished unseen is deleted when the next list does not have it.
+
+An object that cannot be decoded, or that the sink does not take in, is set aside until its next version: it is logged
+once, it shows in ``set_aside``, and it holds up no other.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable
-from typing import Generic
+from dataclasses import dataclass
+from typing import Generic, Literal
 
 import msgspec
 
@@ -31,16 +34,21 @@ from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
 from scheduler_runtime.kube.watch.kinds import (
     Change,
     Kind,
+    ListPage,
     ObjectList,
     T,
-    Unreadable,
     WatchEvent,
-    decode_event,
-    identify_unreadable,
     number,
-    read_page,
 )
 from scheduler_runtime.kube.watch.lists import list_pages, stream_list, with_full_list_fallback
+from scheduler_runtime.kube.watch.unreadable import (
+    UnidentifiedError,
+    Unreadable,
+    describe,
+    read_event,
+    read_or_identify,
+    read_page,
+)
 from scheduler_runtime.kube.watch.version_checks import (
     MissingChanges,
     RolledBackError,
@@ -63,6 +71,10 @@ STEADY_SECONDS = 2.0
 """A watch that has lasted so long works, also if nothing happens."""
 LATE_SECONDS = 3.0
 """A watch that has not shown by then what was written before is started again."""
+LONGEST_LINE = 64 << 20
+"""The most bytes of one line of a watch: some forty times the largest object that etcd takes by default."""
+UNIDENTIFIED = ""
+"""The key under which objects are set aside whose names cannot be found."""
 _random = random.SystemRandom()
 
 
@@ -74,11 +86,23 @@ class BrokenError(Exception):
     """The stream ended in a way that means nothing for the objects: the watch resumes."""
 
 
+Reason = Literal["unreadable", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """An object that is not used in its newest version: it is unreadable, or taking it in failed."""
+
+    reason: Reason
+    problem: str
+    log: LogOnce
+
+
 class Reflector(Generic[T]):
     """List and watch of one kind, without end.
 
-    ``sink`` is called synchronously for each change, in order, after ``objects`` has been updated.
-    What it raises ends ``run``: it is an error of this program, not of the API server.
+    ``sink`` is called synchronously for each change, in order, after ``objects`` has been updated. An object for which
+    it raises is set aside. It has to leave its own state whole, and is called again for the next version.
     """
 
     def __init__(
@@ -99,7 +123,8 @@ class Reflector(Generic[T]):
         self._sink = sink
         self._backoff = backoff or Backoff()
         self._interruption = InterruptionLog(kind.path, client.server)
-        self._unreadable: dict[str, LogOnce] = {}
+        self.set_aside: dict[str, SetAside] = {}
+        """By ``kind.key``, the objects that are set aside now. Read by other threads."""
         self._on_rollback: Callable[[], None] = lambda: None
         self._is_failing = False
         self._failures_in_a_row = 0
@@ -108,6 +133,8 @@ class Reflector(Generic[T]):
         """The latest version at which the watch has shown a deletion."""
         self._has_watched = False
         """True if there was a watch since the last list, so that the next one resumes."""
+        self._unreadable_after = ""
+        """The version after which the watch last had a line that cannot be read."""
         self._reports_unchanged = False
         """After a rollback, objects are reported although their version is the same: it may be another object."""
         self._stream: Stream | None = None
@@ -159,7 +186,10 @@ class Reflector(Generic[T]):
                 await asyncio.sleep(self._backoff.next_delay())
             else:
                 self._backoff.reset()
-        except (BrokenError, NoResponseError, ApiError, msgspec.MsgspecError) as error:
+        except Exception as error:
+            if not isinstance(error, BrokenError | NoResponseError | ApiError | msgspec.MsgspecError):
+                logger.exception("watching %s ended unexpectedly, and begins anew with a list", self.kind.path)
+                self.resource_version = ""
             if isinstance(error, NoResponseError):
                 seconds = min(self._backoff.next_delay(), 5.0)  # there is nobody whom many attempts could overload
             elif isinstance(error, ApiError) and error.status == 429:
@@ -184,7 +214,7 @@ class Reflector(Generic[T]):
             while missing is None:
                 try:
                     missing = await find_missing_changes(self._client, self.kind, self.objects)
-                except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, a leader has to wait until this is known
                     if not isinstance(error, NoResponseError) or error.sent:  # the client logs a server that is away
                         log.failing(f"whether all of {self.kind.path} is known cannot be found out", str(error))
                     await asyncio.sleep(backoff.next_delay(retry_after(error)))
@@ -220,17 +250,18 @@ class Reflector(Generic[T]):
         """
         source = self._client, self.kind.path, self.kind.params, self._read_list
         try:
-            existing, version = await self._store_all(stream_list(*source))
+            existing, version = await self._store_all(stream_list(*source, self.kind.read_list))
         except NoResponseError as error:
             if not error.sent:
                 raise
             existing, version = await with_full_list_fallback(
                 lambda limit: self._store_all(list_pages(*source, limit=limit))
             )
-        for key in [key for key in self.objects if key not in existing]:
-            self._remove(key)
-        for key in [key for key in self._unreadable if key not in existing]:
-            self._report_readable(key)
+        if UNIDENTIFIED not in existing:  # otherwise an object that seems to be gone may be one without a name
+            for key in [key for key in self.objects if key not in existing]:
+                self._remove(key)
+        for key in [key for key in self.set_aside if key not in existing]:
+            self._report_in_use(key)
         self.resource_version = version
         self._last_deleted_version, self._has_watched, self._reports_unchanged = 0, False, False
         self._listed_at = asyncio.get_running_loop().time()
@@ -250,14 +281,14 @@ class Reflector(Generic[T]):
                     self._store(key, item)
                     if count % OBJECTS_BETWEEN_YIELDS == 0:
                         await asyncio.sleep(0)
+                if isinstance(part, ListPage) and part.unidentified:
+                    existing.add(UNIDENTIFIED)
+                    self._set_unidentified_aside(part.unidentified[0])
                 await asyncio.sleep(0)  # the next part may be there already
         return existing, version
 
     def _read_list(self, raw: bytes) -> ObjectList[T | Unreadable]:
-        try:
-            return self.kind.read_list(raw)
-        except msgspec.ValidationError:  # one object or more cannot be decoded: the slow way, one by one
-            return read_page(raw, self.kind.read_item)
+        return read_page(raw, self.kind.read_list, self.kind.read_item)
 
     # Watching.
 
@@ -285,9 +316,11 @@ class Reflector(Generic[T]):
                 try:
                     while chunk := await opened.read():
                         *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")
+                        if len(incomplete_line) > LONGEST_LINE:
+                            raise ExpiredError(f"a line of the watch exceeds {LONGEST_LINE} bytes")
                         for line in lines:
                             if line:
-                                self._apply(decode_event(line))
+                                self._apply(self._read_event(line))
                                 event_count += 1
                                 if self._is_failing:
                                     self._report_recovered()
@@ -306,22 +339,41 @@ class Reflector(Generic[T]):
             # Otherwise it would be resumed in a busy loop.
             raise BrokenError("the watch ended at once without an event")
 
+    def _read_event(self, line: bytes) -> WatchEvent:
+        """Return the event in a line. Raises BrokenError for one that cannot be read, and ExpiredError for its return.
+
+        The version in such a line is not known, so no watch can resume behind it. A list has the object by itself.
+        """
+        try:
+            return read_event(line)
+        except ValueError as error:
+            problem = f"a line cannot be read: {describe(error)}"
+            if self._unreadable_after != self.resource_version:
+                self._unreadable_after = self.resource_version
+                raise BrokenError(problem) from error
+            self._set_unidentified_aside(problem)
+            raise ExpiredError(problem) from error
+
     def _apply(self, event: WatchEvent) -> None:
         """Apply one event to the copy. Raises ExpiredError, BrokenError, or msgspec.MsgspecError."""
         match event.type:
             case "ADDED" | "MODIFIED" | "DELETED":
-                item: T | Unreadable
                 try:
-                    item = self.kind.read_item(event.object)
-                except msgspec.ValidationError as error:
-                    item = identify_unreadable(event.object, error)
+                    item = read_or_identify(event.object, self.kind.read_item)
+                except UnidentifiedError as error:
+                    self._set_unidentified_aside(str(error))
+                    resource_version = error.resource_version
+                    if not number(resource_version):
+                        raise ExpiredError(f"an object without a name and version in the watch: {error}") from error
+                    self._advance_to(resource_version)
+                    return
                 key, resource_version = self.kind.key(item), item.metadata.resource_version
                 version, cached = number(resource_version), self.objects.get(key)
                 is_cached = cached is not None and cached.metadata.uid == item.metadata.uid
                 if event.type == "DELETED":
                     if is_cached:
                         self._remove(key)
-                    self._report_readable(key)
+                    self._report_in_use(key)
                     self._last_deleted_version = max(self._last_deleted_version, version)
                 # A stream that resumes may repeat events: an older version than the cached one is no change.
                 elif cached is None or number(cached.metadata.resource_version) < version:
@@ -331,15 +383,17 @@ class Reflector(Generic[T]):
                     self._store(key, item)
             case "BOOKMARK":
                 resource_version = event.bookmark()
-                version = number(resource_version)
             case "ERROR" if (status := event.error()).code == 410:
                 raise ExpiredError(status.message)
             case "ERROR":
                 raise BrokenError(f"{event.error().code}: {event.error().message}")
             case _:
                 raise BrokenError(f"a line of the unknown type {event.type!r}")
-        # The watch resumes after this version from now on, unless a later one was reached already.
-        if version > number(self.resource_version):
+        self._advance_to(resource_version)
+
+    def _advance_to(self, resource_version: str) -> None:
+        """Let the watch resume after this version from now on, unless a later one was reached already."""
+        if number(resource_version) > number(self.resource_version):
             self.resource_version = resource_version
             self._version_changed.set()
 
@@ -354,22 +408,47 @@ class Reflector(Generic[T]):
         if isinstance(item, Unreadable):
             # What is known of the object stays as it is: a pod that cannot be decoded still takes its place on a node.
             in_use = "the last version that could be read stays in use, if there was one"
-            log = self._unreadable.setdefault(key, LogOnce(logger))
-            log.failing(f"{self.kind.path}: {key} cannot be read; {in_use}", item.problem)
+            self._set_aside(key, "unreadable", f"{key} cannot be read; {in_use}", item.problem)
             return
         is_same = old is not None and old.metadata.resource_version == item.metadata.resource_version
         if not is_same or self._reports_unchanged:
             self.objects[key] = item
-            self._sink(Change(old, item))
-        if self._unreadable:
-            self._report_readable(key)
+            if not self._report(key, Change(old, item)):
+                return
+        if self.set_aside:
+            self._report_in_use(key)
 
     def _remove(self, key: str) -> None:
-        self._sink(Change(self.objects.pop(key), None))
+        self._report(key, Change(self.objects.pop(key), None))
 
-    def _report_readable(self, key: str) -> None:
-        if log := self._unreadable.pop(key, None):
-            log.recovered()
+    def _report(self, key: str, change: Change[T]) -> bool:
+        """Report a change to the sink; return whether that takes it in."""
+        try:
+            self._sink(change)
+        except Exception as error:
+            what = "the others go on without it, and its next version is tried again"
+            if change.new is None or not any(other.reason == "failed" for other in self.set_aside.values()):
+                logger.exception("%s: taking in a change of %s failed", self.kind.path, key)
+            if change.new is not None:
+                self._set_aside(key, "failed", f"{key} cannot be taken in; {what}", describe(error))
+            return False
+        return True
+
+    # What is set aside.
+
+    def _set_aside(self, key: str, reason: Reason, sentence: str, problem: str) -> None:
+        known = self.set_aside.get(key)
+        log = known.log if known else LogOnce(logger)
+        self.set_aside[key] = SetAside(reason, problem, log)
+        log.failing(f"{self.kind.path}: {sentence}", problem)
+
+    def _set_unidentified_aside(self, problem: str) -> None:
+        sentence = "an object cannot be read, and its name cannot be found; the others go on without it"
+        self._set_aside(UNIDENTIFIED, "unreadable", sentence, problem)
+
+    def _report_in_use(self, key: str) -> None:
+        if set_aside := self.set_aside.pop(key, None):
+            set_aside.log.recovered()
 
     def _report_recovered(self) -> None:
         if self._is_failing:

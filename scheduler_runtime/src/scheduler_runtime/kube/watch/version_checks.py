@@ -13,8 +13,18 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.watch.kinds import Kind, T, decode_identified_list, number, version_of
+from scheduler_runtime.kube.watch.kinds import (
+    Kind,
+    ObjectIdentity,
+    ObjectList,
+    T,
+    decode_identified,
+    decode_identified_list,
+    number,
+    version_of,
+)
 from scheduler_runtime.kube.watch.lists import list_pages, with_full_list_fallback
+from scheduler_runtime.kube.watch.unreadable import read_list_metadata, read_page
 
 ONLY_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
@@ -45,11 +55,11 @@ async def find_missing_changes(client: Client, kind: Kind[T], objects: Mapping[s
 
     async def compare(limit: int) -> MissingChanges:
         until_version, listed_at, existing = 0, 0, set[str]()
-        pages = list_pages(client, kind.path, kind.params, decode_identified_list, limit=limit, accept=ONLY_METADATA)
+        pages = list_pages(client, kind.path, kind.params, _read_identities, limit=limit, accept=ONLY_METADATA)
         async with aclosing(pages):
             async for page in pages:
                 listed_at = listed_at or number(page.metadata.resource_version)
-                for item in page.items or ():
+                for item in page.items:
                     key, version = kind.key(item), number(item.metadata.resource_version)
                     existing.add(key)
                     cached = objects.get(key)
@@ -67,6 +77,10 @@ async def find_missing_changes(client: Client, kind: Kind[T], objects: Mapping[s
     return await with_full_list_fallback(compare)
 
 
+def _read_identities(raw: bytes) -> ObjectList[ObjectIdentity]:
+    return read_page(raw, decode_identified_list, decode_identified)
+
+
 async def check_not_rolled_back(client: Client, kind: Kind[T], version: str) -> None:
     """Raise RolledBackError when the API server has not reached ``version``; ApiError, NoResponseError, MsgspecError.
 
@@ -75,6 +89,6 @@ async def check_not_rolled_back(client: Client, kind: Kind[T], version: str) -> 
     seen. So this is checked before a watch resumes. A list is never older than the last write before its request.
     """
     raw = await client.get(kind.path, {**kind.params, "limit": "1"}, ONLY_METADATA)
-    current = decode_identified_list(raw).metadata.resource_version
+    current = read_list_metadata(raw).resource_version
     if 0 < number(current) < number(version):
         raise RolledBackError(f"the API server is at version {current} and was at {version} before")

@@ -13,8 +13,9 @@ from msgspec import Raw
 from scheduler_runtime.api import Pod
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.watch import Kind, Reflector
-from scheduler_runtime.kube.watch.kinds import read_items
+from scheduler_runtime.kube.watch.kinds import ObjectList, read_items
 from scheduler_runtime.kube.watch.lists import list_pages, with_full_list_fallback
+from scheduler_runtime.kube.watch.unreadable import Unreadable, read_page, without_managed_fields
 from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import ObjectMeta
 
@@ -43,7 +44,12 @@ class _Identity(msgspec.Struct, frozen=True):
 
 
 def _read_object(raw: bytes | Raw, *, without: str = "") -> _RawObject:
-    """Read an object, ``without`` one field of its metadata. Its kind is left out, as Go leaves it out in a field."""
+    """Read an object, ``without`` one field of its metadata. Its kind is left out, as Go leaves it out in a field.
+
+    Raises ValueError, and RecursionError if something other than that field is too deep.
+    """
+    if without == "managedFields":
+        raw = without_managed_fields(raw)
     identity = msgspec.json.decode(raw, type=_Identity)
     fields = msgspec.json.decode(raw, type=dict[str, Raw])
     for name in ("apiVersion", "kind"):
@@ -146,7 +152,7 @@ class RawObjects:
         try:
             async with self._reads, asyncio.timeout(READ_SECONDS):
                 existing = await (self._get(pods[0]) if len(pods) == 1 else self._list_node(pods[0].spec.node_name))
-        except (ApiError, NoResponseError, msgspec.MsgspecError) as error:
+        except (ApiError, NoResponseError, ValueError, RecursionError) as error:
             raise _unreadable(pods[0], f"cannot be read: {error}") from error
         except TimeoutError as error:
             raise _unreadable(pods[0], f"cannot be read: no answer within {READ_SECONDS:g} s") from error
@@ -172,11 +178,10 @@ class RawObjects:
         params = {"fieldSelector": f"spec.nodeName={node}"}
 
         async def read_pages(limit: int) -> dict[str, Raw]:
-            pages = list_pages(
-                self._client, "/api/v1/pods", params, lambda body: read_items(body, _read_pod), limit=limit
-            )
+            pages = list_pages(self._client, "/api/v1/pods", params, _read_pods, limit=limit)
             async with contextlib.aclosing(pages):
-                return {pod.metadata.uid: pod.text async for page in pages for pod in page.items}
+                items = [item async for page in pages for item in page.items]
+            return {item.metadata.uid: item.text for item in items if isinstance(item, _RawObject)}
 
         return await with_full_list_fallback(read_pages)
 
@@ -184,6 +189,10 @@ class RawObjects:
 # managedFields is often the larger half of a pod; upstream's informers drop the field as well.
 def _read_pod(raw: bytes | Raw) -> _RawObject:
     return _read_object(raw, without="managedFields")
+
+
+def _read_pods(raw: bytes) -> ObjectList[_RawObject | Unreadable]:
+    return read_page(raw, lambda body: read_items(body, _read_pod), _read_pod)
 
 
 def _version(pod: Pod) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from scheduler_runtime.kube.watch import Kind
 from scheduler_runtime.kube.watch.kinds import ListMeta, Wire
 from scheduler_runtime.state.objects.interning import SharedImages, SharedSpecs
 from scheduler_runtime.state.objects.pod_requests import BY_CONTAINER, ResizeRules
-from scheduler_runtime.state.objects.structs import LabelSelector, Node, ObjectMeta, Pod
+from scheduler_runtime.state.objects.structs import Int32, LabelSelector, Node, ObjectMeta, Pod
 
 
 class PodList(Wire, frozen=True, gc=False):
@@ -136,7 +136,7 @@ class StatefulSet(Wire, frozen=True, gc=False):
 class PodDisruptionBudgetStatus(Wire, frozen=True, gc=False):
     """The number of pods that may be disrupted now, and the pods whose eviction is under way, by name."""
 
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str] | None = None
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import field
+from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from scheduler_runtime.kube.watch.kinds import Wire
 from scheduler_runtime.state.objects.pod_requests import Requests, sum_requests
 
+# As in Go, an object with a number that its field cannot hold is not decoded at all.
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 ResourceList = dict[str, str | int | float]
 
 
@@ -34,7 +37,7 @@ class ObjectMeta(Wire, frozen=True, gc=False):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     labels: dict[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
@@ -57,7 +60,7 @@ class ResourceRequirements(Wire, frozen=True, gc=False):
 class ContainerPort(Wire, frozen=True, gc=False):
     """A port of a container; it binds a port of the node when ``host_port`` is not 0."""
 
-    host_port: int = 0
+    host_port: Int32 = 0
     host_ip: str = field(default="", name="hostIP")
     protocol: str = "TCP"
 
@@ -119,7 +122,7 @@ class NodeSelector(Wire, frozen=True, gc=False):
 class PreferredSchedulingTerm(Wire, frozen=True, gc=False):
     """A term, and the points that a matching node gets."""
 
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -159,7 +162,7 @@ class PodAffinityTerm(Wire, frozen=True, gc=False):
 class WeightedPodAffinityTerm(Wire, frozen=True, gc=False):
     """A term, and the points that a node near such pods gets."""
 
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -186,11 +189,11 @@ class Affinity(Wire, frozen=True, gc=False):
 class TopologySpreadConstraint(Wire, frozen=True, gc=False):
     """Limits to how unevenly pods may be spread over the values of a node label."""
 
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -230,7 +233,7 @@ class PodSpec(Wire, frozen=True, gc=False):
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
-    priority: int = 0
+    priority: Int32 = 0
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -349,7 +352,7 @@ class ContainerImage(Wire, frozen=True, gc=False):
     """A container image on a node, under all its names."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeCondition(Wire, frozen=True, gc=False):
