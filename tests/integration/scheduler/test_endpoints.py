@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
 import signal
+import statistics
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +28,7 @@ from tests.integration.scheduler.support import (
     lease_of,
     scheduler,
 )
+from tests.support.crowd import crowding, seconds_of
 from tests.support.pages import bearer, get_page
 
 pytestmark = pytest.mark.cluster
@@ -237,3 +241,34 @@ async def test_what_it_believes_can_be_looked_at_and_compared(cluster: Cluster, 
             assert len(process.lines(" cached node ")) == len(cached)
             assert len(process.lines(" bound pod=")) == 2
             assert len(process.lines(" unschedulable pod=")) == 1
+
+
+@pytest.mark.alone
+async def test_a_thousand_idle_and_slow_connections_leave_health_as_quick_as_kube_schedulers(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    async with api(cluster) as there:
+        with (
+            scheduler(tmp_path, cluster.kubeconfig, document(lease_of(tmp_path))) as ours,
+            kube_scheduler(cluster, tmp_path, "upstream") as theirs,
+        ):
+
+            def is_ready(process: SchedulerProcess) -> bool:
+                with contextlib.suppress(OSError):
+                    return process.get("/readyz") == "ok"
+                return False
+
+            await there.until(lambda: is_ready(ours) and is_ready(theirs), 30)
+            figures = {}
+            for name, process in (("Berth", ours), ("kube-scheduler", theirs)):
+                with crowding(process.port, 1000):
+                    # Longer than a connection may take for its first request, so that all of them were cut off once.
+                    end, seconds = time.monotonic() + 12, list[float]()
+                    while time.monotonic() < end:
+                        seconds.append(await asyncio.to_thread(seconds_of, process.port))
+                        await asyncio.sleep(0.1)
+                figures[name] = [round(1000 * quantile) for quantile in statistics.quantiles(seconds, n=20)]
+            print("ms until /livez, by twentieths:", figures)  # noqa: T201 - the figures are what is looked at
+            assert figures["Berth"][-1] < 50, figures
+            assert ours.process.poll() is None
+            assert not ours.lines("endpoints cannot")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scheduler_runtime.serving.https import Access, AccessRules, Caller
-from scheduler_runtime.serving.https.access import ReviewError
+from scheduler_runtime.serving.https.access import ADDRESSES, REVIEWS_AT_ONCE, ReviewError, ReviewLimits
 
 ANNA = Caller("anna", ("system:authenticated",))
 ROOT = Caller("root", ("system:masters",))
@@ -107,3 +107,47 @@ def test_an_api_server_that_is_not_there_keeps_pages_closed_and_health_open() ->
 )
 def test_paths_that_are_open_by_a_flag(allowed: str, path: str, expected: int) -> None:
     assert status(Access(ApiServer(), AccessRules(allowed_paths=(allowed,))), path) == expected
+
+
+def test_one_address_causes_so_many_reviews_and_no_more() -> None:
+    now, server = [0.0], ApiServer()
+    access = Access(server, AccessRules(), lambda: now[0])
+
+    def statuses(address: str, count: int) -> list[int]:
+        refusals = [access.refuse("GET", f"/{address}/{number}", "", None, address) for number in range(count)]
+        return [refusal.status if refusal else 200 for refusal in refusals]
+
+    assert statuses("10.0.0.1", 200) == [403] * REVIEWS_AT_ONCE + [429] * (200 - REVIEWS_AT_ONCE)
+    assert len(server.requests) == REVIEWS_AT_ONCE
+    refusal = access.refuse("GET", "/unknown", "Bearer unknown", None, "10.0.0.1")
+    assert refusal is not None
+    assert (refusal.status, refusal.headers) == (429, {"Retry-After": "1"})
+    assert statuses("10.0.0.2", 3) == [403] * 3  # another one is not held up
+    assert status(access, "/livez") == 200
+    now[0] = 1.0
+    assert statuses("10.0.0.1b", 1) == [403]
+    assert statuses("10.0.0.1", 40 + 20)[40:] == [403] * 4 + [429] * 16
+
+
+def test_what_is_known_needs_no_review() -> None:
+    server = ApiServer()
+    access = Access(server, AccessRules(), lambda: 0.0)
+    for _ in range(500):
+        assert access.refuse("GET", "/metrics", "Bearer anna's", None, "10.0.0.1") is None
+    assert len(server.requests) == 2
+
+
+def test_a_collector_of_three_pages_every_15_seconds_is_never_held_up() -> None:
+    now = [0.0]
+    access = Access(ApiServer(), AccessRules(allowed_seconds=10, token_seconds=10), lambda: now[0])
+    for now[0] in range(0, 3600, 15):
+        for page in ("/metrics", "/metrics/resources", "/metrics/slis"):
+            refusal = access.refuse("GET", page, "Bearer anna's", None, "10.0.0.1")
+            assert refusal is None or refusal.status == 403  # anna may read the first only
+
+
+def test_only_so_many_addresses_are_remembered() -> None:
+    limits = ReviewLimits(lambda: 0.0)
+    for number in range(5000):
+        limits.take(str(number))
+    assert len(limits._full_at) == ADDRESSES

@@ -1,6 +1,8 @@
-"""HTTPS server in threads of its own, so that a busy scheduler still responds.
+"""HTTPS server in a thread of its own, so that a busy scheduler still responds.
 
 server ──► certificates     a TLS connection, by files that are read again on change or a generated certificate
+   │
+   ├─────► connection       requests and responses of one client, and how long it may take for them
    │
    ├─────► access           authentication and authorization: TokenReview and SubjectAccessReview
    │

@@ -4,7 +4,8 @@ always allowed path ──► yes                      no token: system:anonymou
 client certificate of the configured CA ─────┐
 bearer token ──► TokenReview ────────────────┴──► system:masters: yes ──► SubjectAccessReview
 
-Both reviews are requests to the API server; their answers are remembered for a while.
+Both reviews are requests to the API server; their answers are remembered for a while, and one address may cause only so
+many of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -22,7 +24,14 @@ from typing import Any, Generic, Protocol, TypeVar
 from scheduler_runtime.kube.blocking_client import RequestFailedError, request
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.serving.https.routes import EndpointResponse, forbidden, internal_error, path_of, unauthorized
+from scheduler_runtime.serving.https.routes import (
+    EndpointResponse,
+    forbidden,
+    internal_error,
+    path_of,
+    too_many_requests,
+    unauthorized,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +96,11 @@ class ApiServerReviews:
 
 MASTERS = "system:masters"
 CACHED_REVIEWS = 1024
+REVIEWS_AT_ONCE = 40
+REVIEWS_PER_SECOND = 4.0
+"""The reviews that one address may cause. A collector that reads three pages every 15 seconds causes four each time."""
+ADDRESSES = 1024
+"""Of so many addresses it is known how many reviews they have caused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,47 +152,117 @@ class AccessRules:
         )
 
 
+class TooManyReviewsError(Exception):
+    """An address has caused as many reviews as it may, and has to wait for ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"too many reviews; the next one in {seconds:g} s")
+        self.seconds = seconds
+
+
+class ReviewLimits:
+    """The reviews that each address may still cause: a token bucket for each. Safe to use from several threads."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+        """When an address may cause ``REVIEWS_AT_ONCE`` again."""
+
+    def take(self, address: str) -> None:
+        """Count a review that ``address`` causes. Raises TooManyReviewsError if it may not cause another one."""
+        with self._lock:
+            now = self._clock()
+            full_at = max(now, self._full_at.get(address, now)) + 1 / REVIEWS_PER_SECOND
+            wait = full_at - now - REVIEWS_AT_ONCE / REVIEWS_PER_SECOND
+            if wait > 1e-9:
+                raise TooManyReviewsError(wait)
+            self._full_at[address] = full_at
+            self._full_at.move_to_end(address)
+            while len(self._full_at) > ADDRESSES:
+                self._full_at.popitem(last=False)
+
+
 class Access:
     """Decides which requests are answered."""
 
     def __init__(self, reviews: Reviews, rules: AccessRules, clock: Callable[[], float] = time.monotonic) -> None:
         self._reviews = reviews
         self._rules = rules
+        self._limits = ReviewLimits(clock)
         self._callers: ReviewCache[Caller | None] = ReviewCache(clock)
         self._verdicts: ReviewCache[tuple[bool, str]] = ReviewCache(clock)
 
-    def refuse(self, method: str, target: str, authorization: str, certified: Caller | None) -> EndpointResponse | None:
+    def needs_review(self, target: str, authorization: str) -> bool:
+        """Return whether the API server may have to be asked about the request, whose caller then waits."""
+        return bool(bearer_token(authorization)) or not self._rules.always_allow(path_of(target))
+
+    def refuse(
+        self, method: str, target: str, authorization: str, certified: Caller | None, address: str = ""
+    ) -> EndpointResponse | None:
         """Return the refusal of the request, None if it may pass. ``certified`` is the client certificate's owner.
 
         As in kube-apiserver's filters, a token that is invalid, or cannot be reviewed, is 401 even for open paths.
         """
         path, verb, rules = path_of(target), method.lower(), self._rules
+
+        def allows(caller: Caller) -> tuple[bool, str]:
+            self._limits.take(address)
+            return self._reviews.allows(caller, verb, path)
+
         try:
             # A certificate counts before a token, as in apiserver's DelegatingAuthenticatorConfig.
-            caller = certified or self._authenticate(authorization)
-        except ReviewError:
-            return unauthorized()
-        if caller is None:
-            return unauthorized()
-        if rules.always_allow(path) or MASTERS in caller.groups:
-            return None
-        try:
+            caller = certified or self._authenticate(authorization, address)
+            if caller is None:
+                return unauthorized()
+            if rules.always_allow(path) or MASTERS in caller.groups:
+                return None
             allowed, reason = self._verdicts.get(
-                (caller.name, caller.groups, caller.uid, verb, path),
-                lambda: self._reviews.allows(caller, verb, path),
+                _digest(caller.name, *caller.groups, caller.uid, verb, path),
+                lambda: allows(caller),
                 lambda verdict: rules.allowed_seconds if verdict[0] else rules.denied_seconds,
             )
+        except AuthenticationError:
+            return unauthorized()
         except ReviewError as error:
             return internal_error(str(error))
+        except TooManyReviewsError as error:
+            message = "your address has sent too many tokens, or asked for too many paths, that are not known here yet"
+            return too_many_requests(message, math.ceil(error.seconds))
         return None if allowed else forbidden(caller.name, verb, path, reason)
 
-    def _authenticate(self, authorization: str) -> Caller | None:
-        """Return the owner of the bearer token, None if it is nobody's. Raises ReviewError."""
-        kind, _, token = authorization.strip().partition(" ")
-        if kind.lower() != "bearer" or not token.strip():
+    def _authenticate(self, authorization: str, address: str) -> Caller | None:
+        """Return the owner of the bearer token, None if it is nobody's.
+
+        Raises AuthenticationError and TooManyReviewsError.
+        """
+        token = bearer_token(authorization)
+        if not token:
             return ANONYMOUS
-        key = hashlib.sha256(token.encode()).hexdigest()  # no token stays readable in our memory
-        return self._callers.get(key, lambda: self._reviews.caller(token.strip()), lambda _: self._rules.token_seconds)
+
+        def review() -> Caller | None:
+            self._limits.take(address)
+            return self._reviews.caller(token)
+
+        try:
+            return self._callers.get(_digest(token), review, lambda _: self._rules.token_seconds)
+        except ReviewError as error:
+            raise AuthenticationError from error
+
+
+class AuthenticationError(Exception):
+    """The owner of a token cannot be found out."""
+
+
+def bearer_token(authorization: str) -> str:
+    """Return the token of the header ``Authorization``; empty if there is none."""
+    kind, _, token = authorization.strip().partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _digest(*texts: str) -> bytes:
+    """Return a short key for ``texts``: no token stays readable in our memory, and no long path fills it."""
+    return hashlib.sha256(json.dumps(texts).encode()).digest()
 
 
 T = TypeVar("T")

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import parse_qs, unquote
 
 TEXT = "text/plain; charset=utf-8"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 JSON = "application/json"
+HEALTH = ("livez", "healthz", "readyz")
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointResponse:
-    """Status, content type and body, and the value of the header ``Warning`` if there is one."""
+    """Status, content type and body, and further header fields."""
 
     status: int
     content_type: str
     body: str
-    warning: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def unauthorized() -> EndpointResponse:
@@ -37,6 +38,11 @@ def forbidden(user: str, verb: str, path: str, reason: str) -> EndpointResponse:
 def not_acceptable(media_types: Iterable[str]) -> EndpointResponse:
     """406: the page does not exist in any of the media types that the caller accepts."""
     return _status(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(media_types)}")
+
+
+def too_many_requests(message: str, seconds: int) -> EndpointResponse:
+    """429: the caller should try again after so many ``seconds``."""
+    return replace(_status(429, "TooManyRequests", message), headers={"Retry-After": str(seconds)})
 
 
 def internal_error(message: str) -> EndpointResponse:
@@ -105,6 +111,10 @@ class Endpoints:
     negotiated: Callable[[], Mapping[str, NegotiatedPage]] = dict
     """Returns the negotiated pages that exist now."""
 
+    def is_health_check(self, target: str) -> bool:
+        """Return whether a GET of ``target`` is answered by health checks, which take no time."""
+        return path_of(target)[1:].partition("/")[0] in HEALTH
+
     def respond(self, target: str, accept: str = "") -> EndpointResponse:
         """Return the response to a GET of ``target``, a path with an optional query."""
         path, query = path_of(target), parse_qs(target.partition("?")[2], keep_blank_values=True)
@@ -117,7 +127,7 @@ class Endpoints:
         return self._check_health(path, query)
 
     def _check_health(self, path: str, query: Query) -> EndpointResponse:
-        all_checks = {"livez": self.live, "healthz": self.live, "readyz": self.ready}
+        all_checks = dict(zip(HEALTH, (self.live, self.live, self.ready), strict=True))
         name, _, one = path[1:].partition("/")
         checks = all_checks.get(name)
         if checks is None or (one and one not in checks and not (one == "ping" and not checks)):

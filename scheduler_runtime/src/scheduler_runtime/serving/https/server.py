@@ -1,35 +1,41 @@
-"""HTTPS server for the endpoints, with a thread for each connection, so that a busy event loop delays no response."""
+"""HTTPS server for the endpoints, in a thread and an event loop of its own: no busy scheduler delays a response.
+
+Health checks are answered in that loop. All else may have to wait for the API server, and has threads for that.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
+import itertools
 import logging
+import resource
 import socket
 import ssl
-import sys
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.serving.https.access import Access, AccessRules, ApiServerReviews, Caller
+from scheduler_runtime.serving.https.access import Access, AccessRules, ApiServerReviews
 from scheduler_runtime.serving.https.certificates import Certificate, TlsSettings, choose_certificate
-from scheduler_runtime.serving.https.routes import TEXT, EndpointResponse, Endpoints, internal_error
+from scheduler_runtime.serving.https.connection import Connection, ReceivedRequest
+from scheduler_runtime.serving.https.routes import EndpointResponse, Endpoints, internal_error
 
 logger = logging.getLogger(__name__)
 
-CONNECTIONS = 200
-"""Connections served at a time; further ones are closed at once, so that callers cannot exhaust the process."""
-SECONDS = 30.0
-LONGEST_REFUSED_BODY = 16 << 20
-"""So many bytes are read of a refused request's body."""
-TLS_HANDSHAKE = b"\x16"
-PLAIN = b"Client sent an HTTP request to an HTTPS server.\n"
+CONNECTIONS = 1024
+"""How many connections are open at a time, some 50 KB each. One more ends the idlest of ``OpenConnections``."""
+THREADS = 32
+"""Pages that are made at a time; further requests wait for one of them."""
+BACKLOG = 1024
+"""Connections that the kernel accepts for us. With fewer, a probe in a crowd would be sent again after a second."""
+ACCEPTED_AT_ONCE = 16
+READ_BYTES = 64 << 10
 
 
 class NotServedError(OSError):
@@ -84,79 +90,113 @@ def serve(
     Without ``certificate`` it is plain HTTP, without ``access`` everybody may read. Raises NotServedError.
     """
     try:
-        server = Server(address, port, endpoints, certificate, access)
+        listener = listen(address, port)
     except OSError as error:
         why = error.strerror or error
         text = f"{address}:{port} cannot be served on: {why}; --secure-port and --bind-address choose another"
         text += ", or end what serves there" if error.errno == errno.EADDRINUSE else ""
         raise NotServedError(text) from error
-    with server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="endpoints", daemon=True)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    server = Server(endpoints, certificate, access)
+    thread = threading.Thread(target=server.run, args=(listener,), name="endpoints", daemon=True)
+    thread.start()
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        server.end()
+        thread.join()
 
 
-class Server(ThreadingHTTPServer):
-    """Accepts connections; whatever can take time, the TLS handshake too, happens in the connections' threads."""
+def listen(address: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises OSError."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY by the protocol
+    try:
+        if family == socket.AF_INET6:
+            # :: takes IPv4 as well, as with Go's net.Listen, whatever the system's default is.
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # A process that is restarted finds its port free, although connections of the last one are in TIME_WAIT.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
-    daemon_threads = True
-    request_queue_size = 128
 
-    def __init__(
-        self, address: str, port: int, endpoints: Endpoints, certificate: Certificate | None, access: Access | None
-    ) -> None:
-        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.endpoints = endpoints
-        self.access = access
+def most_connections() -> int:
+    """Return how many connections may be open: half of the files that are allowed, ``CONNECTIONS`` at most.
+
+    As Go does in every process, the soft limit of files is raised to the hard one: it is low for programs that cannot
+    wait for many files at a time.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # not every system lets it be as high as its own limit says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(CONNECTIONS, soft // 2) if soft > 0 else CONNECTIONS
+
+
+class Server:
+    """Accepts connections, and makes the responses to their requests."""
+
+    def __init__(self, endpoints: Endpoints, certificate: Certificate | None, access: Access | None) -> None:
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        self._endpoints = endpoints
         self._certificate = certificate
         self._certificate_trouble = LogOnce(logger)
-        self._slots = threading.BoundedSemaphore(CONNECTIONS)
-        super().__init__((address, port), Handler)
+        self._access = access
+        # Not uvloop, whatever the scheduler itself uses: reads must come one after the other, into one buffer.
+        self._loop = asyncio.SelectorEventLoop()
+        self._end = asyncio.Event()
+        self._connections = OpenConnections()
+        self._most = most_connections()
+        self._threads = 0
+        self._waiting: deque[tuple[Connection, ReceivedRequest]] = deque()
+        """Requests for which no thread is free."""
 
-    def server_bind(self) -> None:
-        """Bind without the base class's DNS lookup of this host's name, which can take seconds."""
-        if self.address_family == socket.AF_INET6:
-            # :: takes IPv4 as well, as with Go's net.Listen, whatever the system's default is.
-            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        # A process that is restarted finds its port free, although connections of the last one are in TIME_WAIT.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+    def run(self, listener: socket.socket) -> None:
+        """Serve until ``end`` is called."""
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._serve(listener))
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Start the thread of a connection, or close the connection when there are too many."""
-        if self._slots.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+    def end(self) -> None:
+        """Let ``run`` return. May be called from any thread."""
+        self._loop.call_soon_threadsafe(self._end.set)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in its own thread."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._slots.release()
+    async def _serve(self, listener: socket.socket) -> None:
+        def create_connection() -> Connection:
+            return Connection(self, is_tls=self._certificate is not None)
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        """Respond to the requests of a connection, after the handshake if there is a certificate."""
-        request.settimeout(SECONDS)
-        # Head and body of a response are two writes: the second would wait until the first is acknowledged.
-        request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._certificate is None:
-            super().finish_request(request, client_address)
-        elif _expect_tls(request) and (context := self._load_context(self._certificate)):
-            with context.wrap_socket(request, server_side=True) as secured:
-                super().finish_request(secured, client_address)
+        server = await self._loop.create_server(create_connection, sock=listener, backlog=ACCEPTED_AT_ONCE)
+        listener.listen(BACKLOG)  # asyncio has set it to what it accepts at once
+        await self._end.wait()
+        server.close()
+        for connection in self._connections.all():
+            connection.abort()
+        await asyncio.sleep(0)  # until they are closed
 
-    def _load_context(self, certificate: Certificate) -> ssl.SSLContext | None:
+    # Called by connections, in the event loop.
+
+    def opened(self, connection: Connection) -> None:
+        """Count ``connection``; if it is one too many, another one ends."""
+        self._connections.add(connection)
+        if len(self._connections) > self._most:
+            idlest = self._connections.idlest()
+            self._connections.discard(idlest)
+            idlest.abort()
+            logger.debug("connection ended", extra={"by": idlest.address, "because": f"of {self._most} the idlest"})
+
+    def ended(self, connection: Connection) -> None:
+        """Forget ``connection``."""
+        self._connections.discard(connection)
+
+    def tls_context(self) -> ssl.SSLContext | None:
         """Return the context for a new connection; logs why if there is none."""
+        if self._certificate is None:
+            return None
         try:
-            context = certificate.context()
+            context = self._certificate.context()
         except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nothing else reports it
             reason = f"no certificate: {type(error).__name__}: {error}"
             self._certificate_trouble.failing("the endpoints cannot be served", reason)
@@ -164,92 +204,79 @@ class Server(ThreadingHTTPServer):
         self._certificate_trouble.recovered()
         return context
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log a connection that was cut, or on which no valid request arrived."""
-        logger.debug("connection ended", extra={"by": client_address[0]}, exc_info=sys.exception())
+    def begin(self, connection: Connection, request: ReceivedRequest) -> None:
+        """Make the response to ``request``: at once to a health check, else in a thread as soon as one is free."""
+        self._connections.renew(connection)
+        is_open = self._access is None or not self._access.needs_review(request.target, request.authorization)
+        if is_open and self._endpoints.is_health_check(request.target):
+            connection.send(self._respond(connection.address, request))
+        else:
+            self._waiting.append((connection, request))
+            self._start_threads()
 
+    def _start_threads(self) -> None:
+        while self._waiting and self._threads < THREADS:
+            thread = threading.Thread(target=self._respond_in_thread, args=self._waiting.popleft(), daemon=True)
+            thread.start()
+            self._threads += 1
 
-def _expect_tls(request: socket.socket) -> bool:
-    """Return whether the client begins a TLS handshake. A client of plain HTTP gets a 400, as from Go's server."""
-    first = request.recv(1, socket.MSG_PEEK)
-    if not first or first == TLS_HANDSHAKE:
-        return bool(first)
-    head = f"HTTP/1.0 400 Bad Request\r\nContent-Type: {TEXT}\r\nContent-Length: {len(PLAIN)}\r\n\r\n"
-    request.sendall(head.encode() + PLAIN)
-    return False
+    def _respond_in_thread(self, connection: Connection, request: ReceivedRequest) -> None:
+        response = self._respond(connection.address, request)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the response any more
+            self._loop.call_soon_threadsafe(self._finish, connection, response)
 
+    def _finish(self, connection: Connection, response: EndpointResponse) -> None:
+        self._threads -= 1
+        connection.send(response)
+        self._start_threads()
 
-class Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    server: Server
-    protocol_version = "HTTP/1.1"
-    server_version = "berth-scheduler"
-    sys_version = ""
-    timeout = SECONDS
-    error_content_type = TEXT
-    error_message_format = "%(message)s\n"
-
-    def parse_request(self) -> bool:
-        """Read the head of a request; return whether a ``do_…`` method is to respond to it.
-
-        Other methods than GET and HEAD are refused here, as the base class would answer unknown ones with 501.
-        """
-        if not super().parse_request():
-            return False
-        if self.command in ("GET", "HEAD"):
-            return True
-        self.close_connection = True  # what may be left of the body must not be read as the next request
-        # Most callers send the body before they read the response: it is read, or the part of it that arrives in time,
-        # and nothing if its length is not declared.
-        length = self.headers.get("Content-Length", "")
-        remaining = min(int(length), LONGEST_REFUSED_BODY) if length.isdecimal() and len(length) < 20 else 0
-        deadline = time.monotonic() + SECONDS
-        while remaining > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(remaining, 1 << 16))):
-            remaining -= len(part)
-        text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
-        self._send(EndpointResponse(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
-        return False
-
-    def do_GET(self) -> None:
-        """Send the response to a GET; ``_send`` leaves the body out for a HEAD."""
-        access = self.server.access
-        authorization = self.headers.get("Authorization", "")
+    def _respond(self, address: str, request: ReceivedRequest) -> EndpointResponse:
         try:
-            refusal = access and access.refuse(self.command, self.path, authorization, self._certified_caller())
-            accept = ",".join(self.headers.get_all("Accept", ()))
-            response = refusal or self.server.endpoints.respond(self.path, accept)
-        except Exception:  # a page that fails must not close the connection: the next request may be a probe
-            logger.exception("endpoint failed", extra={"path": self.path})
-            response = internal_error("see the log of the scheduler")
-        self._send(response, {"Warning": response.warning} if response.warning else {})
+            refusal = self._access and self._access.refuse(
+                request.method, request.target, request.authorization, request.certified, address
+            )
+            return refusal or self._endpoints.respond(request.target, request.accept)
+        except Exception:
+            logger.exception("endpoint failed", extra={"path": request.target})
+            return internal_error("see the log of the scheduler")
 
-    def do_HEAD(self) -> None:
-        """Send the response to a HEAD."""
-        self.do_GET()
 
-    def _certified_caller(self) -> Caller | None:
-        """Return the owner of the client certificate, which OpenSSL verified in the handshake; None without one."""
-        certificate: Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
-        if not certificate:
-            return None
-        subject = [pair for relative in certificate["subject"] for pair in relative]
-        names = [value for name, value in subject if name == "commonName"]
-        groups = [value for name, value in subject if name == "organizationName"]
-        return Caller(names[0], (*groups, "system:authenticated")) if names else None
+class OpenConnections:
+    """The open connections by their clients' addresses, in the order of their last complete request, or their start."""
 
-    def _send(self, response: EndpointResponse, headers: Mapping[str, str]) -> None:
-        payload = response.body.encode()
-        self.send_response(response.status)
-        self.send_header("Content-Type", response.content_type)
-        self.send_header("Content-Length", str(len(payload)))
-        self.send_header("Cache-Control", "no-cache, private")
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(payload)
+    def __init__(self) -> None:
+        self._by_address: dict[str, dict[Connection, int]] = {}
+        self._order = itertools.count()
+        self._length = 0
 
-    def log_message(self, *_: object) -> None:
-        """Log nothing: probes arrive every few seconds."""
+    def __len__(self) -> int:
+        return self._length
+
+    def add(self, connection: Connection) -> None:
+        """Add a connection as the latest."""
+        self._by_address.setdefault(connection.address, {})[connection] = next(self._order)
+        self._length += 1
+
+    def discard(self, connection: Connection) -> None:
+        """Remove a connection, if it is there."""
+        siblings = self._by_address.get(connection.address, {})
+        if siblings.pop(connection, None) is not None:
+            self._length -= 1
+            if not siblings:
+                del self._by_address[connection.address]
+
+    def renew(self, connection: Connection) -> None:
+        """Count a connection as the latest, because it has sent a complete request."""
+        siblings = self._by_address.get(connection.address, {})
+        if siblings.pop(connection, None) is not None:
+            siblings[connection] = next(self._order)
+
+    def idlest(self) -> Connection:
+        """Return the first of the address that has the most connections: who opens many loses their own."""
+        most = max(map(len, self._by_address.values()))
+        first = (next(iter(group.items())) for group in self._by_address.values() if len(group) == most)
+        return min(first, key=lambda item: item[1])[0]
+
+    def all(self) -> list[Connection]:
+        """Return all of them."""
+        return [connection for group in self._by_address.values() for connection in group]

@@ -71,9 +71,9 @@ class ZPage:
         content = {"kind": self.kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}}
         content.update(self.fields())
         body = yaml.safe_dump(content) if media_type == AS_YAML else json.dumps(content) + "\n"
-        is_deprecated = version == ALPHA and BETA in self.versions
-        warning = f'299 - "{version} of /{page} is deprecated; ask for {BETA}"' if is_deprecated else ""
-        return EndpointResponse(200, f"{media_type};g={GROUP};v={version};as={self.kind}", body, warning)
+        deprecated = {"Warning": f'299 - "{version} of /{page} is deprecated; ask for {BETA}"'}
+        headers = deprecated if version == ALPHA and BETA in self.versions else {}
+        return EndpointResponse(200, f"{media_type};g={GROUP};v={version};as={self.kind}", body, headers)
 
 
 def statusz(info: ProcessInfo, emulated: str, paths: Collection[str], versions: Collection[str]) -> ZPage:

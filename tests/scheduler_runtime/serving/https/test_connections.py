@@ -1,0 +1,233 @@
+"""Clients that are slow, silent, many or odd: each loses its own connection, and nobody else's answer waits."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import itertools
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler_runtime.serving.https import (
+    Access,
+    AccessRules,
+    Caller,
+    Endpoints,
+    Page,
+    TlsSettings,
+    choose_certificate,
+    serve,
+)
+from scheduler_runtime.serving.https import connection as connections
+from scheduler_runtime.serving.https import server as servers
+from tests.support.pages import get
+
+LONG = "x" * (20 << 20)
+ENDPOINTS = Endpoints(pages={"/long": Page("text/plain", lambda _: LONG)})
+LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+UNVERIFIED = ssl._create_unverified_context()  # noqa: S323 - servers of tests sign their certificates themselves
+
+
+@pytest.fixture
+def plain() -> Iterator[int]:
+    """The port of a server without TLS."""
+    with serve(ENDPOINTS, "127.0.0.1", 0) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def client(port: int, source: str = "127.0.0.1") -> Iterator[socket.socket]:
+    """A connection from this address."""
+    with socket.create_connection(("127.0.0.1", port), 30, (source, 0)) as caller:
+        yield caller
+
+
+def responses(caller: socket.socket) -> list[bytes]:
+    """All that comes until the server ends the connection, cut into responses."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := caller.recv(1 << 16):
+            received += part
+    return [b"HTTP/1.1 " + response for response in received.split(b"HTTP/1.1 ")[1:]]
+
+
+def is_open(caller: socket.socket) -> bool:
+    """Whether the server still answers on this connection."""
+    with contextlib.suppress(OSError):
+        caller.sendall(LIVEZ)
+        return caller.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+    return False
+
+
+# Time
+
+
+def trickle(caller: socket.socket, data: bytes) -> None:
+    """Send a byte now and then until the server ends the connection; there is no end of ``data``."""
+    caller.settimeout(0.02)
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        for byte in itertools.chain(data, itertools.repeat(ord("a"))):
+            caller.sendall(bytes([byte]))
+            with contextlib.suppress(TimeoutError):
+                if not caller.recv(1 << 16):
+                    return
+
+
+@pytest.mark.parametrize("data", [b"GET /livez HTTP/1.1\r\nA: ", LIVEZ + LIVEZ + b"GET /"], ids=["first", "later"])
+def test_a_head_that_comes_byte_by_byte_has_a_time_in_all(
+    data: bytes, plain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    with client(plain) as caller:
+        caller.sendall(data)
+        trickle(caller, b"")
+
+
+def test_a_handshake_that_comes_byte_by_byte_has_a_time_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    certificate = choose_certificate(TlsSettings(), "127.0.0.1")
+    with serve(ENDPOINTS, "127.0.0.1", 0, certificate=certificate) as port, client(port) as caller:
+        trickle(caller, b"\x16\x03\x01\x3f\xff\x01\x00\x3f\xfb\x03\x03")
+
+
+@pytest.mark.parametrize("stage", ["HEAD_SECONDS", "IDLE_SECONDS"])
+def test_a_silent_connection_ends(stage: str, plain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, stage, 0.3)
+    with client(plain) as caller:
+        if stage == "IDLE_SECONDS":
+            assert is_open(caller)
+        assert responses(caller) == []
+
+
+def test_a_response_that_nobody_reads_ends_and_keeps_no_other_waiting(
+    plain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "RESPONSE_SECONDS", 1.0)
+    with client(plain) as caller:
+        caller.sendall(b"GET /long HTTP/1.1\r\n\r\n")
+        head = caller.recv(100, socket.MSG_PEEK)
+        assert head.startswith(b"HTTP/1.1 200")
+        assert get(plain, "/livez") == (200, "ok")
+        # Until the server gives up no byte is read; what its and our kernel hold by then is a part of the page.
+        sender = threading.Thread(target=_until_reset, args=(caller,), daemon=True)
+        sender.start()
+        sender.join(30)
+        assert not sender.is_alive()
+        assert sum(map(len, responses(caller))) < len(LONG)
+
+
+def _until_reset(caller: socket.socket) -> None:
+    """Send what the server does not read until it has reset the connection."""
+    with contextlib.suppress(OSError):
+        while not threading.Event().wait(0.05):
+            caller.sendall(b"x")
+
+
+def test_a_long_page_comes_whole(plain: int) -> None:
+    assert get(plain, "/long") == (200, LONG)
+    certificate = choose_certificate(TlsSettings(), "127.0.0.1")
+    with serve(ENDPOINTS, "127.0.0.1", 0, certificate=certificate) as port:
+        assert get(port, "/long", scheme="https") == (200, LONG)
+
+
+# Crowds
+
+
+def test_the_idlest_connection_goes_instead_of_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "CONNECTIONS", 3)
+    with serve(ENDPOINTS, "127.0.0.1", 0) as port, contextlib.ExitStack() as stack:
+        first, second, third = (stack.enter_context(client(port)) for _ in range(3))
+        assert all(map(is_open, (third, second, first)))
+        assert get(port, "/livez") == (200, "ok")
+        assert [is_open(caller) for caller in (first, second, third)] == [True, True, False]
+
+
+def test_an_address_with_many_connections_loses_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "CONNECTIONS", 4)
+    with serve(ENDPOINTS, "127.0.0.1", 0) as port, contextlib.ExitStack() as stack:
+        scraper = stack.enter_context(client(port))
+        assert is_open(scraper)
+        many = [stack.enter_context(client(port, "127.0.0.2")) for _ in range(8)]
+        assert is_open(many[-1])
+        assert is_open(scraper)
+
+
+def test_health_answers_while_every_thread_waits_for_the_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "THREADS", 2)
+    released, asked = threading.Event(), threading.Semaphore(0)
+
+    class Stuck:
+        def caller(self, token: str) -> Caller | None:
+            raise NotImplementedError
+
+        def allows(self, caller: Caller, verb: str, path: str) -> tuple[bool, str]:
+            asked.release()
+            released.wait(30)
+            return True, ""
+
+    access = Access(Stuck(), AccessRules())
+    with serve(ENDPOINTS, "127.0.0.1", 0, access=access) as port, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(client(port)) for _ in range(4)]
+        for number, caller in enumerate(waiting):
+            caller.sendall(f"GET /{number} HTTP/1.1\r\n\r\n".encode())
+        assert asked.acquire(timeout=30)
+        assert asked.acquire(timeout=30)
+        assert get(port, "/livez") == (200, "ok")
+        assert get(port, "/readyz?verbose") == (200, "[+]ping ok\nreadyz check passed\n")
+        released.set()
+        assert [caller.recv(12) for caller in waiting] == [b"HTTP/1.1 404"] * 4
+
+
+# Odd requests
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "statuses"),
+    [
+        pytest.param(LIVEZ + LIVEZ + b"GET /livez HTTP/1.0\r\n\r\n", [200, 200, 200], id="one-after-the-other"),
+        pytest.param(LIVEZ[:-2] + b"Content-Length: 36\r\n\r\n" + LIVEZ, [200], id="a-body-is-no-request"),
+        pytest.param(LIVEZ[:-2] + b"Content-Length: 0\r\n\r\n" + LIVEZ[:-2] + b"Connection: close\r\n\r\n", [200, 200],
+                     id="an-empty-body"),
+        pytest.param(LIVEZ[:-2] + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + LIVEZ, [200], id="chunks"),
+        pytest.param(LIVEZ[:-2] + b"Content-Length: 5\r\nContent-Length: 0\r\n\r\n" + LIVEZ, [400], id="two-lengths"),
+        pytest.param(LIVEZ[:-2] + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + LIVEZ, [400],
+                     id="length-and-chunks"),
+        pytest.param(LIVEZ[:-2] + b"Transfer-Encoding: gzip\r\n\r\n" + LIVEZ, [200], id="unknown-coding"),
+        pytest.param(LIVEZ[:-2] + b"Content-Length : 5\r\n\r\n" + LIVEZ, [400], id="space-before-the-colon"),
+        pytest.param(LIVEZ[:-2] + b"Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n" + LIVEZ, [200], id="upgrade"),
+        pytest.param(b"CONNECT a:1 HTTP/1.1\r\n\r\n" + LIVEZ, [405], id="connect"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [400], id="http2"),
+        pytest.param(b"get /livez HTTP/1.1\r\n\r\n", [405], id="no-method"),
+        pytest.param(LIVEZ + b"\xff\xfe\r\n\r\n", [200, 405], id="rubbish-after-a-request"),
+        pytest.param(b"GET /livez HTTP/1.1\r\nA: " + b"a" * (70 << 10), [431], id="long-field"),
+        pytest.param(b"GET /livez HTTP/1.1\r\n" + b"a: b\r\n" * (12 << 10), [431], id="many-fields"),
+        pytest.param(b"GET /" + b"a" * (70 << 10), [431], id="long-target"),
+    ],
+)  # fmt: skip
+def test_odd_requests_are_answered_once_and_end_their_connection(
+    request_bytes: bytes, statuses: list[int], plain: int
+) -> None:
+    with client(plain) as caller:
+        caller.sendall(request_bytes)
+        assert [int(response.split()[1]) for response in responses(caller)] == statuses
+    assert get(plain, "/livez") == (200, "ok")
+
+
+def test_head_has_no_body_and_the_connection_stays(plain: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", plain, timeout=30)
+    for _ in range(2):
+        connection.request("HEAD", "/livez")
+        response = connection.getresponse()
+        assert (response.status, response.headers["Content-Length"], response.read()) == (200, "2", b"")
+    connection.close()
+
+
+def test_a_client_that_ends_its_side_is_still_answered(plain: int) -> None:
+    with client(plain) as caller:
+        caller.sendall(b"GET /long HTTP/1.1\r\n\r\n")
+        caller.shutdown(socket.SHUT_WR)
+        assert sum(map(len, responses(caller))) > len(LONG)
