@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.desired.rbac import READER_ROLE, UPSTREAM_ROLES
-from scheduler_operator.generate.chart import FILE, catalog_rules
+from scheduler_operator.desired.rbac import READER_ROLE, SYSTEM_ROLES
+from scheduler_operator.generate import chart as generated
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import RESERVED
 
 READER_BINDINGS = "berth-operator-reader-bindings"
+EVENTS = "berth-operator:events"
+KUBE_SCHEDULER = "berth-operator:kube-scheduler"
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/berth"
 HELM = Path(sys.executable).parent / "helm"
@@ -53,13 +55,20 @@ def test_helm_finds_nothing_to_complain_about() -> None:
 
 
 def test_the_generated_rules_are_what_the_catalog_says() -> None:
-    assert (ROOT / FILE).read_text() == catalog_rules(), "run: .venv/bin/python -m scheduler_operator.generate.chart"
+    for name, text in generated.files().items():
+        assert (ROOT / generated.DIRECTORY / name).read_text() == text, "run: make crds"
 
 
-def test_everything_is_in_the_releases_namespace_or_in_none_but_one_role(chart: dict[tuple[str, str], Any]) -> None:
-    elsewhere = {key for key, item in chart.items() if item["metadata"].get("namespace") not in ("berth-system", None)}
-    assert elsewhere == {("Role", READER_BINDINGS), ("RoleBinding", READER_BINDINGS)}
-    assert chart["Role", READER_BINDINGS]["metadata"]["namespace"] == "kube-system"
+def test_everything_is_in_the_releases_namespace_or_in_none_but_two_roles(chart: dict[tuple[str, str], Any]) -> None:
+    elsewhere = {
+        (*key, namespace)
+        for key, item in chart.items()
+        if (namespace := item["metadata"].get("namespace", "berth-system")) != "berth-system"
+    }
+    assert elsewhere == {
+        *((kind, READER_BINDINGS, "kube-system") for kind in ("Role", "RoleBinding")),
+        *((kind, EVENTS, "default") for kind in ("Role", "RoleBinding")),
+    }
 
 
 def test_crds_are_not_the_charts_to_delete(chart: dict[tuple[str, str], Any]) -> None:
@@ -71,15 +80,23 @@ def test_the_operator_can_neither_escalate_nor_do_everything(chart: dict[tuple[s
     assert words.isdisjoint({"escalate", "impersonate", "*", "secrets"})
 
 
-def test_the_operator_binds_the_clusters_own_roles_for_a_scheduler_by_name_and_no_other(
+@pytest.mark.parametrize("by_choice", [False, True], ids=["generated-rules", "system-roles"])
+def test_the_operator_binds_roles_of_the_cluster_by_name_and_only_by_choice(by_choice: bool) -> None:
+    objects = template(f"kubeScheduler.systemRoles={str(by_choice).lower()}")
+    binds = [rule for rule in rules(objects) if "bind" in rule["verbs"]]
+    assert all(rule["verbs"] == ["bind"] for rule in binds)
+    system_roles = {("clusterroles", *(f"system:{name}" for name in SYSTEM_ROLES))} if by_choice else set()
+    assert {(*rule["resources"], *rule["resourceNames"]) for rule in binds} == {("roles", READER_ROLE), *system_roles}
+    assert ("--grant-system-roles" in operator(objects)["containers"][0]["args"]) == by_choice
+    assert (("ClusterRole", KUBE_SCHEDULER) in objects) != by_choice
+
+
+def test_a_plugin_config_may_declare_nothing_of_what_only_kube_scheduler_gets(
     chart: dict[tuple[str, str], Any],
 ) -> None:
-    binds = [rule for rule in rules(chart) if "bind" in rule["verbs"]]
-    assert all(rule["verbs"] == ["bind"] for rule in binds)
-    assert {(*rule["resources"], *rule["resourceNames"]) for rule in binds} == {
-        ("clusterroles", *(f"system:{name}" for name in UPSTREAM_ROLES)),
-        ("roles", READER_ROLE),
-    }
+    (selector,) = chart["ClusterRole", "berth-plugin-permissions"]["aggregationRule"]["clusterRoleSelectors"]
+    labels = chart["ClusterRole", KUBE_SCHEDULER]["metadata"]["labels"]
+    assert not selector["matchLabels"].items() <= labels.items()
 
 
 def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[str, str], Any]) -> None:
@@ -92,9 +109,11 @@ def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[s
 
 
 def test_no_profile_can_have_the_name_of_an_object_of_the_chart(chart: dict[tuple[str, str], Any]) -> None:
-    generated = {kind.name for kind in kinds.GENERATED}
+    kinds_of_profiles = {kind.name for kind in kinds.GENERATED}
     own = {key for key, item in chart.items() if item["metadata"].get("namespace") != "kube-system"}
-    assert {name.removeprefix("berth-") for kind, name in own if kind in generated} == set(RESERVED)
+    # No name of a profile has a colon.
+    names = {name.removeprefix("berth-") for kind, name in own if kind in kinds_of_profiles and ":" not in name}
+    assert names == set(RESERVED)
 
 
 def test_the_aggregated_role_leaves_its_rules_to_the_controller(chart: dict[tuple[str, str], Any]) -> None:
@@ -103,7 +122,7 @@ def test_the_aggregated_role_leaves_its_rules_to_the_controller(chart: dict[tupl
     (selector,) = role["aggregationRule"]["clusterRoleSelectors"]
     catalog = chart["ClusterRole", "berth-catalog-permissions"]
     assert selector["matchLabels"].items() <= catalog["metadata"]["labels"].items()
-    assert catalog["rules"] == yaml.safe_load(catalog_rules())
+    assert catalog["rules"] == yaml.safe_load(generated.files()["catalog-rules.yaml"])
 
 
 def test_the_operators_pods_satisfy_pod_securitys_level_restricted(chart: dict[tuple[str, str], Any]) -> None:

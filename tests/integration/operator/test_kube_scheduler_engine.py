@@ -121,7 +121,7 @@ def test_the_status_says_what_runs(world: World) -> None:
 def test_another_engine_takes_its_place_and_its_rights(world: World) -> None:
     world.apply(world.profile("turning", engine="KubeScheduler", scheduler={"image": IMAGE, "replicas": 1}))
     world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
-    assert bindings(world) == {"", "kube-scheduler", "volume-scheduler", "extension-apiserver-authentication-reader"}
+    assert bindings(world) == {"", "extension-apiserver-authentication-reader"}
 
     flags = {"events": "Failures", "featureGates": {"SchedulerAsyncAPICalls": True}}
     world.apply(world.profile("turning", engine="Python", scheduler={"replicas": 1, "image": "berth:test", **flags}))

@@ -85,8 +85,8 @@ def test_the_operator_writes_only_its_own_roles(installed: Installed, attempt: t
 @pytest.mark.parametrize(
     ("role", "namespace", "answer"),
     [
-        ("clusterroles/system:kube-scheduler", "", "yes"),
-        ("clusterroles/system:volume-scheduler", "", "yes"),
+        ("clusterroles/system:kube-scheduler", "", "no"),
+        ("clusterroles/system:volume-scheduler", "", "no"),
         ("clusterroles/system:node", "", "no"),
         ("clusterroles/cluster-admin", "", "no"),
         ("roles/extension-apiserver-authentication-reader", "kube-system", "yes"),
@@ -94,7 +94,7 @@ def test_the_operator_writes_only_its_own_roles(installed: Installed, attempt: t
         ("roles/extension-apiserver-authentication-reader", "default", "no"),
     ],
 )
-def test_the_operator_binds_the_roles_of_a_scheduler_and_no_others(
+def test_the_operator_binds_one_role_of_the_cluster_and_no_other(
     installed: Installed, role: str, namespace: str, answer: str
 ) -> None:
     where = ["-n", namespace] if namespace else []

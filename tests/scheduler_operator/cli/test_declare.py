@@ -55,7 +55,7 @@ def test_a_plugin_is_declared_by_its_own_code(tmp_path: Path) -> None:
         {
             "apiGroups": [""],
             "resources": ["configmaps"],
-            "verbs": ["get", "list", "watch"],
+            "verbs": ["list", "watch"],
             "resourceNames": ["node-prices"],
             "namespace": "berth-system",
         }

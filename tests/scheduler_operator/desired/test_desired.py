@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -226,6 +228,51 @@ def test_no_rule_holds_a_wildcard() -> None:
     assert "*" not in strings(roles)
 
 
+def rights(expected: dict[str, Object]) -> set[str]:
+    """What the roles grant, such as ``delete pods`` and ``list apps/replicasets``."""
+    rules = [rule for kind in ("ClusterRole", "Role") for rule in expected[kind]["rules"]]
+    return {
+        f"{verb} {group}/{resource}".replace(" /", " ")
+        for rule in rules
+        for verb, group, resource in product(rule["verbs"], rule["apiGroups"], rule["resources"])
+    }
+
+
+POSTS = {"create events", "create events.k8s.io/events", "patch events.k8s.io/events"}
+WITHOUT_DEFAULTS = [{"name": "PodTopologySpread", "args": {"defaultingType": "List"}}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "fewer"),
+    [
+        pytest.param(
+            {"plugins": {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}}},
+            {"delete pods", "list policy/poddisruptionbudgets", "watch policy/poddisruptionbudgets"},
+            id="no-preemption",
+        ),
+        pytest.param(
+            {"plugins": {"multiPoint": {"disabled": [{"name": "InterPodAffinity"}]}}},
+            {"list namespaces", "watch namespaces"},
+            id="no-pod-affinity",
+        ),
+        pytest.param(
+            {"pluginConfig": WITHOUT_DEFAULTS},
+            {
+                f"{verb} {resource}"
+                for verb in ("list", "watch")
+                for resource in ("services", "replicationcontrollers", "apps/replicasets", "apps/statefulsets")
+            },
+            id="no-default-spreading",
+        ),
+        pytest.param({"scheduler": {"events": "None"}}, POSTS, id="no-events"),
+        pytest.param({"scheduler": {"events": "Failures"}}, set(), id="events-about-failures"),
+    ],
+)
+def test_what_a_profile_does_without_its_account_may_not_do(spec: dict[str, Any], fewer: set[str]) -> None:
+    assert rights(objects()) - rights(objects(**spec)) == fewer
+    assert rights(objects(**spec)) <= rights(objects())
+
+
 @pytest.mark.parametrize("kind", ["ClusterRole", "Role"])
 def test_bindings_bind_the_profiles_role_to_the_profiles_account(kind: str) -> None:
     binding = objects()[f"{kind}Binding"]
@@ -249,10 +296,11 @@ def test_pods_are_replaced_when_their_account_was_created_again() -> None:
     assert one == applied(expected, "first")["Deployment"]["spec"]["template"]
 
 
-def named(**spec: Any) -> dict[tuple[str, str], Object]:
+def named(*, grants_system_roles: bool = False, **spec: Any) -> dict[tuple[str, str], Object]:
     """The objects by kind and name: with engine KubeScheduler there are several of a kind."""
     scheduler_profile = profile(engine="KubeScheduler", **spec)
-    expected = desired_objects(scheduler_profile, rendered(scheduler_profile, PRICES), RELEASE)
+    release = replace(RELEASE, grants_system_roles=grants_system_roles)
+    expected = desired_objects(scheduler_profile, rendered(scheduler_profile, PRICES), release)
     return {(item["kind"], item["metadata"]["name"]): item for item in expected}
 
 
@@ -279,27 +327,43 @@ def test_upstreams_scheduler_is_started_as_its_own_image_is() -> None:
     assert result["securityContext"]["runAsUser"] > 0
 
 
-def test_upstreams_scheduler_has_the_clusters_own_roles_for_one_and_its_own_lease() -> None:
-    objects = named()
-    roles = {
+READER = "extension-apiserver-authentication-reader"
+
+
+def bound_roles(objects: dict[tuple[str, str], Object]) -> dict[tuple[str, str], tuple[str, str]]:
+    return {
         key: (item["roleRef"]["kind"], item["roleRef"]["name"]) for key, item in objects.items() if "roleRef" in item
     }
-    reader = "extension-apiserver-authentication-reader"
-    assert roles == {
-        ("ClusterRoleBinding", "berth-bin-packing:kube-scheduler"): ("ClusterRole", "system:kube-scheduler"),
-        ("ClusterRoleBinding", "berth-bin-packing:volume-scheduler"): ("ClusterRole", "system:volume-scheduler"),
-        ("RoleBinding", f"berth-bin-packing:{reader}"): ("Role", reader),
+
+
+def test_upstreams_scheduler_has_what_its_plugins_need_and_its_own_lease() -> None:
+    created = named()
+    assert bound_roles(created) == {
+        ("ClusterRoleBinding", "berth-bin-packing"): ("ClusterRole", "berth-bin-packing"),
+        ("RoleBinding", f"berth-bin-packing:{READER}"): ("Role", READER),
         ("RoleBinding", "berth-bin-packing"): ("Role", "berth-bin-packing"),
     }
-    assert objects["RoleBinding", f"berth-bin-packing:{reader}"]["metadata"]["namespace"] == "kube-system"
-    assert {rule["resources"][0] for rule in objects["Role", "berth-bin-packing"]["rules"]} == {"leases"}
-    assert ("ClusterRole", "berth-bin-packing") not in objects
+    assert created["RoleBinding", f"berth-bin-packing:{READER}"]["metadata"]["namespace"] == "kube-system"
+    assert {rule["resources"][0] for rule in created["Role", "berth-bin-packing"]["rules"]} == {"leases", "events"}
+
+
+def test_upstreams_scheduler_has_the_clusters_own_roles_only_where_the_installation_says_so() -> None:
+    created = named(grants_system_roles=True)
+    assert bound_roles(created) == {
+        ("ClusterRoleBinding", "berth-bin-packing:kube-scheduler"): ("ClusterRole", "system:kube-scheduler"),
+        ("ClusterRoleBinding", "berth-bin-packing:volume-scheduler"): ("ClusterRole", "system:volume-scheduler"),
+        ("RoleBinding", f"berth-bin-packing:{READER}"): ("Role", READER),
+        ("RoleBinding", "berth-bin-packing"): ("Role", "berth-bin-packing"),
+    }
+    assert ("ClusterRole", "berth-bin-packing") not in created
 
 
 def test_upstreams_scheduler_has_beyond_these_what_its_plugins_declare() -> None:
-    objects = named(plugins=PRICED, scheduler={"image": "registry.example.com/kube-scheduler:v1"})
-    assert objects["ClusterRole", "berth-bin-packing"]["rules"] == [CONFIG_MAPS]
-    assert ("ClusterRoleBinding", "berth-bin-packing") in objects
+    image = {"image": "registry.example.com/kube-scheduler:v1"}
+    beyond = named(grants_system_roles=True, plugins=PRICED, scheduler=image)
+    assert beyond["ClusterRole", "berth-bin-packing"]["rules"] == [CONFIG_MAPS]
+    assert ("ClusterRoleBinding", "berth-bin-packing") in beyond
+    assert CONFIG_MAPS in named(plugins=PRICED, scheduler=image)["ClusterRole", "berth-bin-packing"]["rules"]
 
 
 def test_what_the_document_has_no_field_for_stands_beside_it() -> None:

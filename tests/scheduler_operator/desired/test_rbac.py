@@ -21,7 +21,7 @@ from scheduler_operator.desired.rbac import (
 )
 from scheduler_operator.render.outcome import required_rules
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import Rule, Target
+from scheduler_runtime.catalog import Rule, Target, permissions
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/endpoints.md"
 
@@ -96,8 +96,9 @@ def test_rules_of_a_namespace_stay_out_of_the_cluster_role() -> None:
 
 def test_a_scheduler_may_touch_its_own_lease_and_config_map_by_name_and_create_neither() -> None:
     rules = namespaced("berth-system", own_rules("berth-system", "berth-calm"))
-    assert {rule["resources"][0]: (rule["resourceNames"], rule["verbs"]) for rule in rules} == {
-        "configmaps": (["berth-calm"], ["get", "list", "watch"]),
+    assert {rule["resources"][0]: (rule.get("resourceNames"), rule["verbs"]) for rule in rules} == {
+        "configmaps": (["berth-calm"], ["list", "watch"]),
+        "events": (None, ["create"]),
         "leases": (["berth-calm"], ["get", "update"]),
     }
 
@@ -132,7 +133,8 @@ def test_the_page_shows_what_a_scheduler_that_is_run_by_hand_needs(minor: str) -
     )
     role, in_its_namespace = yaml.safe_load_all(output)
     default = config.default_profile(Target.parse(minor))
-    assert _rights(role["rules"]) == _rights(cluster_wide([*catalog.BASE_RULES, *required_rules(default, {})]))
+    rules = [*permissions.PYTHON_RULES, *permissions.EVENT_RULES, *required_rules(default, {})]
+    assert _rights(role["rules"]) == _rights(cluster_wide(rules))
     expected = [*lease_rules("kube-system", "thrifty"), Rule(("coordination.k8s.io",), ("leases",), ("create",))]
     assert _rights(in_its_namespace["rules"]) == _rights(merge_rules(expected))
 

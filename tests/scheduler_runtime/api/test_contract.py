@@ -67,7 +67,7 @@ def test_a_class_declares_what_it_has() -> None:
     assert declaration.args is PriceCap.Args
     assert declaration.rules_for() == (
         Rule(("metrics.k8s.io",), ("nodes",), ("list",)),
-        Rule(("",), ("configmaps",), ("get", "list", "watch"), ("node-prices",), "prices"),
+        Rule(("",), ("configmaps",), ("list", "watch"), ("node-prices",), "prices"),
     )
     assert declaration.points == {"filter", "score"}
 
@@ -85,7 +85,7 @@ def test_the_permission_to_watch_names_the_resource_of_the_kind(kind: str, resou
     class Watcher(Plugin):
         watches = (Watch("example.com/v1", kind),)
 
-    assert declaration_of(Watcher).rules_for()[0] == Rule(("example.com",), (resource,), ("get", "list", "watch"))
+    assert declaration_of(Watcher).rules_for()[0] == Rule(("example.com",), (resource,), ("list", "watch"))
 
 
 def enabled(name: str, **args: Any) -> dict[str, Any]:

@@ -147,5 +147,5 @@ def test_watches_may_depend_on_the_arguments_and_their_permissions_follow() -> N
     declaration = Declaration(name="Some", hooks=("filter",), args=Args, watches=watches)
     assert declaration.watches_for(Args()) == ()
     assert declaration.rules_for(Args()) == ()
-    assert declaration.rules_for(Args(services=True)) == (Rule(("",), ("services",), ("get", "list", "watch")),)
+    assert declaration.rules_for(Args(services=True)) == (Rule(("",), ("services",), ("list", "watch")),)
     assert declaration.watches_for() == (Watch("v1", "Service"),)

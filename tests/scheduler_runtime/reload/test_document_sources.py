@@ -208,7 +208,7 @@ async def test_a_config_map_without_a_document_is_reported() -> None:
 
 FORBIDDEN = 'configmaps "berth-a" is forbidden: User "u" cannot list resource "configmaps"'
 UNSEEN = SourceUnreachable(
-    f"ConfigMap n/berth-a cannot be watched: 403 Forbidden: {FORBIDDEN}; it takes get, list and watch on it"
+    f"ConfigMap n/berth-a cannot be watched: 403 Forbidden: {FORBIDDEN}; it takes list and watch on it"
 )
 
 

@@ -62,7 +62,7 @@ DECLARES = {
             "apiGroups": [""],
             "resources": ["configmaps"],
             "resourceNames": ["node-prices"],
-            "verbs": ["watch", "list", "get"],
+            "verbs": ["watch", "list"],
             "namespace": "berth-system",
         }
     ],
@@ -202,7 +202,7 @@ async def test_code_that_is_what_was_declared_is_used() -> None:
             "hooks: score is declared, but its code does not have it",
             id="less-hooks",
         ),
-        pytest.param({"rules": []}, "rules: its code has get configmaps node-prices in berth-system", id="rules"),
+        pytest.param({"rules": []}, "rules: its code has list configmaps node-prices in berth-system", id="rules"),
         pytest.param({"events": []}, "events: its code has Node Add, Node UpdateNodeLabel", id="events"),
         pytest.param({"argsSchema": None}, "argsSchema: its code takes other arguments", id="no-arguments"),
         pytest.param(

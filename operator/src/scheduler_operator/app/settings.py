@@ -42,6 +42,12 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     add("--scheduler-image", required=True, help="image of schedulers whose profile sets none")
     add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
     add("--allow-plugin-sources", action="store_true", help="let schedulers run plugins whose code is in a ConfigMap")
+    add(
+        "--grant-system-roles",
+        action="store_true",
+        help="give schedulers with engine KubeScheduler the cluster's own roles for kube-scheduler, which have more "
+        "permissions than their plugins need",
+    )
     add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
     add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="address for probes and metrics")  # noqa: S104
     add("--port", type=int, default=8080)
@@ -70,6 +76,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
             scheduler_image=options.scheduler_image,
             image_pull_policy=options.image_pull_policy,
             allows_sources=options.allow_plugin_sources,
+            grants_system_roles=options.grant_system_roles,
         ),
         lease=lease,
         kubeconfig=options.kubeconfig,

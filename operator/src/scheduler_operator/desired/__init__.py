@@ -24,7 +24,7 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
         case "Python":
             # The account has the permissions that the plugins declare and no more. A running scheduler follows the
             # document at once, so its permissions come before the document.
-            own = own_rules(namespace, name, rendered.sources)
+            own = own_rules(namespace, name, rendered.sources, posts_events=rendered.posts_events)
             return [
                 rbac.service_account(profile, namespace),
                 rbac.cluster_role(profile, rendered.rules),
@@ -35,16 +35,20 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
                 *_process(profile, rendered, release),
             ]
         case "KubeScheduler":
-            # kube-scheduler reads all that any plugin may need: its account has the cluster's own roles.
-            objects = [document, rbac.service_account(profile, namespace)]
-            if any(not rule.namespace for rule in rendered.declared):
-                objects.append(rbac.cluster_role(profile, rendered.declared))
+            # The cluster's own roles have what any plugin of kube-scheduler needs; plugins of an image may need more.
+            rules = rendered.declared if release.grants_system_roles else rendered.rules
+            objects = [rbac.service_account(profile, namespace)]
+            if any(not rule.namespace for rule in rules):
+                objects.append(rbac.cluster_role(profile, rules))
                 objects.append(rbac.cluster_role_binding(profile, namespace))
+            if release.grants_system_roles:
+                objects.extend(rbac.system_role_bindings(profile, namespace))
             return [
                 *objects,
-                *rbac.upstream_bindings(profile, namespace),
-                rbac.role(profile, [*rendered.declared, *lease_rules(namespace, name)], namespace),
+                rbac.reader_binding(profile, namespace),
+                rbac.role(profile, [*rules, *lease_rules(namespace, name)], namespace),
                 rbac.role_binding(profile, namespace),
+                document,
                 *_process(profile, rendered, release),
             ]
 

@@ -16,8 +16,8 @@ _EVERY_NAME: _Names = frozenset()
 
 RBAC = "rbac.authorization.k8s.io"
 
-UPSTREAM_ROLES = ("kube-scheduler", "volume-scheduler")
-"""The cluster's own ClusterRoles for kube-scheduler, without their prefix ``system:``; they follow its version."""
+SYSTEM_ROLES = ("kube-scheduler", "volume-scheduler")
+"""The cluster's own ClusterRoles for kube-scheduler, without their prefix ``system:``."""
 
 READER_ROLE = "extension-apiserver-authentication-reader"
 """The cluster's own Role, in kube-system, for reading how to authenticate the callers of an endpoint."""
@@ -53,15 +53,16 @@ def role_binding(profile: UserObject, namespace: str) -> Object:
     return _binding(profile, "Role", generated_name(profile.name), metadata(profile, namespace), namespace)
 
 
-def upstream_bindings(profile: UserObject, namespace: str) -> list[Object]:
-    """Return the bindings that a kube-scheduler needs with any plugins: the same roles as the cluster's own has."""
-    reader = metadata(profile, SYSTEM_NAMESPACE, READER_ROLE)
+def reader_binding(profile: UserObject, namespace: str) -> Object:
+    """Return the binding by which a kube-scheduler reads how callers of its endpoints are authenticated."""
+    return _binding(profile, "Role", READER_ROLE, metadata(profile, SYSTEM_NAMESPACE, READER_ROLE), namespace)
+
+
+def system_role_bindings(profile: UserObject, namespace: str) -> list[Object]:
+    """Return the bindings to the roles that the cluster's own kube-scheduler has: enough for any plugins of its own."""
     return [
-        *(
-            _binding(profile, "ClusterRole", f"system:{name}", metadata(profile, None, name), namespace)
-            for name in UPSTREAM_ROLES
-        ),
-        _binding(profile, "Role", READER_ROLE, reader, namespace),
+        _binding(profile, "ClusterRole", f"system:{name}", metadata(profile, None, name), namespace)
+        for name in SYSTEM_ROLES
     ]
 
 
@@ -113,23 +114,26 @@ def merge_rules(rules: Iterable[Rule]) -> list[PolicyRule]:
     ]
 
 
-def lease_rules(namespace: str, name: str) -> list[Rule]:
-    """Return the rules for a scheduler's own Lease, ``name``.
+def lease_rules(namespace: str, name: str, *, posts_events: bool = True) -> list[Rule]:
+    """Return the rules for a scheduler's own Lease, ``name``, and for events about it.
 
     The Lease exists before the scheduler does, so nothing is created: a right to create cannot be limited
     to a name, and would let a scheduler take the name of another's Lease.
     """
-    return [Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace)]
+    lease = Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace)
+    # As in kube-scheduler these are events of the core group, unlike those about pods.
+    events = [Rule(("",), ("events",), ("create",), (), namespace)] if posts_events else []
+    return [lease, *events]
 
 
-def own_rules(namespace: str, name: str, sources: Sequence[str] = ()) -> list[Rule]:
+def own_rules(namespace: str, name: str, sources: Sequence[str] = (), *, posts_events: bool = True) -> list[Rule]:
     """Return the rules for a Python scheduler's own objects.
 
     These are its Lease and its ConfigMap, both called ``name``, and ``sources``, the ConfigMaps with plugin code.
     """
-    documents = Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace)
+    document = Rule(("",), ("configmaps",), ("list", "watch"), (name,), namespace)
     code = [Rule(("",), ("configmaps",), ("get",), tuple(sources), namespace)] if sources else []
-    return [*lease_rules(namespace, name), documents, *code]
+    return [*lease_rules(namespace, name, posts_events=posts_events), document, *code]
 
 
 def uncovered_rules(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:

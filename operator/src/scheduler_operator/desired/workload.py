@@ -48,6 +48,8 @@ class Release:
     image_pull_policy: str = "IfNotPresent"
     allows_sources: bool = False
     """Whether schedulers may run plugin code from ConfigMaps."""
+    grants_system_roles: bool = False
+    """Whether kube-schedulers get the cluster's own roles for kube-scheduler instead of what their plugins need."""
 
 
 def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Object:

@@ -1,6 +1,6 @@
-"""Chart permissions generated from the catalog: ``python -m scheduler_operator.generate.chart`` writes the file.
+"""Chart permissions generated from the catalog: ``python -m scheduler_operator.generate.chart`` writes the files.
 
-The operator can pass on only what it holds itself, so the chart grants it the sum of what all plugins declare.
+The operator can pass on only what it holds itself, so the chart grants it the sum of what all schedulers may need.
 """
 
 import sys
@@ -8,21 +8,30 @@ from pathlib import Path
 
 import yaml
 
-from scheduler_operator.desired.rbac import cluster_wide
+from scheduler_operator.desired.rbac import cluster_wide, uncovered_rules
 from scheduler_runtime import catalog
+from scheduler_runtime.catalog import permissions
 
-FILE = "helm/berth/generated/catalog-rules.yaml"
+DIRECTORY = "helm/berth/generated"
 
 
-def catalog_rules() -> str:
-    """The rules of ``berth-catalog-permissions``, as YAML."""
+def files() -> dict[str, str]:
+    """Return the files by name, each with the rules of a ClusterRole, as YAML."""
     declared = [rule for plugin in catalog.in_tree().values() for rule in plugin.rules_for()]
-    return yaml.safe_dump(cluster_wide([*catalog.BASE_RULES, *declared]), sort_keys=False)
+    python = cluster_wide([*permissions.PYTHON_RULES, *permissions.EVENT_RULES, *declared])
+    return {
+        "catalog-rules.yaml": yaml.safe_dump(python, sort_keys=False),
+        # Beyond the others, which the operator has in any case.
+        "kube-scheduler-rules.yaml": yaml.safe_dump(
+            uncovered_rules(permissions.all_kube_scheduler_rules(), python), sort_keys=False
+        ),
+    }
 
 
 def main(root: str = ".") -> None:
-    """Write the file into the working tree at ``root``."""
-    Path(root, FILE).write_text(catalog_rules(), encoding="utf-8")
+    """Write the files into the working tree at ``root``."""
+    for name, text in files().items():
+        Path(root, DIRECTORY, name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Rendered:
     profiles: Mapping[str, RenderedProfile]
     """Each profile by name; the first is the one whose process it is."""
     rules: tuple[Rule, ...]
-    """The permissions that the enabled plugins need."""
+    """The permissions that the process and its enabled plugins need, apart from those on its own objects."""
     declared_by: Mapping[str, tuple[Rule, ...]]
     """The part of ``rules`` that PluginConfigs declare, by plugin: nobody has granted these yet."""
     sources: tuple[str, ...] = ()
@@ -62,6 +62,11 @@ class Rendered:
     def declared(self) -> tuple[Rule, ...]:
         """All rules that PluginConfigs declare."""
         return tuple(rule for rules in self.declared_by.values() for rule in rules)
+
+    @property
+    def posts_events(self) -> bool:
+        """Whether the process posts any events."""
+        return self.scheduler.events != "None"
 
     @property
     def version(self) -> Version:

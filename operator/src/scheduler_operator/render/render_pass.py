@@ -7,7 +7,7 @@ Conflicts between profiles, and findings of severity error, may show only when t
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ from scheduler_operator.render.plugin_configs import Declarations, read_declarat
 from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import NEWEST_MINOR, Target, Version, gate_problems, is_too_old
+from scheduler_runtime.catalog import NEWEST_MINOR, Rule, Target, Version, gate_problems, is_too_old, permissions
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
 
 _REASON_ORDER: tuple[Reason, ...] = (
@@ -346,10 +346,19 @@ class RenderPass:
             # The hash covers the text with its comments: a running scheduler computes it from the files that it reads.
             hash=config.document_hash(text, extras),
             profiles=profiles,
-            rules=(*catalog.BASE_RULES, *rules),
+            rules=(*self.process_rules(in_use), *rules),
             declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},
             sources=tuple(sorted({source.name for source in self.declarations.sources.values()})),
         )
+
+    def process_rules(self, plugins: Collection[str]) -> Iterator[Rule]:
+        """Yield the permissions of the process, with ``plugins``, beyond what these declare."""
+        if self.engine == "KubeScheduler":
+            yield from permissions.kube_scheduler_rules(self.target, plugins)
+        else:
+            yield from permissions.PYTHON_RULES
+        if self.owner.scheduler.events != "None":
+            yield from permissions.EVENT_RULES
 
     def heading(self) -> str:
         names = " and ".join(draft.name for draft in self.drafts)

@@ -2,8 +2,9 @@
 
 Nothing here imports plugin code or numpy, so that the operator and ``berth lint`` start in a blink. A module for each
 kind of data: ``in_tree`` has the declarations of our plugins, ``args`` the models of their arguments, ``documentation``
-the sentences about both, ``versions`` upstream's defaults by version, ``target`` the version and feature gates
-that a document is for. ``declaration`` has the words in which a plugin is declared.
+the sentences about both, ``versions`` upstream's defaults by version, ``permissions`` those of a scheduler beyond what
+its plugins declare, ``target`` the version and feature gates that a document is for. ``declaration`` has the words in
+which a plugin is declared.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from scheduler_runtime.catalog.target import (
 from scheduler_runtime.catalog.versions import DEFAULT_SETS, REFUSED_ANYWHERE, REMOVED_PLUGINS, DefaultSet
 
 __all__ = [
-    "BASE_RULES",
     "DEFAULT_MINOR",
     "HOOK_POINTS",
     "IN_TREE_ARGS",
@@ -70,15 +70,6 @@ __all__ = [
     "similar_plugins",
     "with_gated_defaults",
 ]
-
-BASE_RULES: tuple[Rule, ...] = (
-    Rule(api_groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch")),
-    Rule(api_groups=("",), resources=("nodes", "pods"), verbs=("get", "list", "watch")),
-    Rule(api_groups=("",), resources=("pods/status",), verbs=("patch",)),
-    Rule(api_groups=("authentication.k8s.io",), resources=("tokenreviews",), verbs=("create",)),
-    Rule(api_groups=("authorization.k8s.io",), resources=("subjectaccessreviews",), verbs=("create",)),
-)
-"""The permissions of every scheduler, with any plugins. Those for its Lease and its ConfigMap are namespaced."""
 
 _IN_TREE: Mapping[str, Declaration] = MappingProxyType({declaration.name: declaration for declaration in DECLARATIONS})
 

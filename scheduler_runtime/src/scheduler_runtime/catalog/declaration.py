@@ -143,9 +143,9 @@ class Watch:
 
     @property
     def rule(self) -> Rule:
-        """The permission to read and watch the objects."""
+        """The permission to list and watch the objects; a single one is never read."""
         names = (self.name,) if self.name else ()
-        return Rule((self.group,), (self.resource,), ("get", "list", "watch"), names, self.namespace)
+        return Rule((self.group,), (self.resource,), ("list", "watch"), names, self.namespace)
 
 
 class PluginArgs(BaseModel):

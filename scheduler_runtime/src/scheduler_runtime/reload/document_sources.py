@@ -171,7 +171,7 @@ class OwnConfigMap:
     def _describe_trouble(self, reflector: Reflector[ConfigMap]) -> SourceUnreachable | None:
         """Return why the content is unknown: it was never listed, or may not be watched any more; None if it is."""
         if refusal := reflector.refusal:
-            rights = "; it takes get, list and watch on it" if refusal.status == 403 else ""
+            rights = "; it takes list and watch on it" if refusal.status == 403 else ""
             return SourceUnreachable(f"{self._title} cannot be watched: {refusal}{rights}")
         if not reflector.synced.is_set():
             return SourceUnreachable(f"{self._title} cannot be watched: {reflector.trouble or 'no answer yet'}")
