@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_runtime.config.yaml import MAX_BYTES
+from scheduler_runtime.catalog.bounds import MAX_BYTES
 from tests.scheduler_operator.cli.berth import DOCUMENT, PROFILE, Ran, berth
 
 READING = ("lint", "render", "expand", "import", "diff")

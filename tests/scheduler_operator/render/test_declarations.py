@@ -1,5 +1,6 @@
 """Plugins that berth does not know by itself: what a PluginConfig declares is what is known of them."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -66,22 +67,37 @@ def test_a_declared_plugin_is_not_enabled_where_it_has_no_hook() -> None:
     assert "nothing to do at bind" in str(result)
 
 
-def test_two_that_declare_one_plugin_differently_are_both_named() -> None:
-    other = declaring("other", {"hooks": ["filter"]})
-    result = outcome(profile(plugins=ENABLED), declaring(), other)
-    assert isinstance(result, ObjectProblems)
-    assert "PluginConfig other and PluginConfig prices declare PriceCap differently" in str(result)
-    assert "declare PriceCap differently" in str(checked(other, declaring()))
+def test_of_two_that_declare_a_plugin_differently_the_older_counts_and_the_author_of_the_newer_is_told() -> None:
+    older = replace(declaring(), created="2026-11-20T06:00:00Z")
+    # Neither the name nor the order decides: "a-spoiler" comes first in both.
+    newer = replace(declaring("a-spoiler", {"hooks": ["filter"]}), created="2026-11-20T06:00:01Z")
+
+    result = outcome(profile(plugins=ENABLED), newer, older)
+
+    assert isinstance(result, Rendered), str(result)
+    assert result.effective.points.keys() >= {"filter", "score"}
+    assert checked(older, newer) is None
+    problems = checked(newer, older)
+    assert problems is not None
+    assert "PluginConfig prices declares PriceCap differently, and counts, because it is older" in str(problems)
     assert checked(declaring("same"), declaring()) is None
 
 
+def test_a_newer_declaration_that_is_wrong_spoils_nothing() -> None:
+    older = replace(declaring(), created="2026-11-20T06:00:00Z")
+    wrong = replace(declaring("wrong", {"hooks": ["nonsense"]}), created="2026-11-20T06:00:01Z")
+    assert isinstance(outcome(profile(plugins=ENABLED), older, wrong), Rendered)
+    assert checked(older, wrong) is None
+    assert checked(wrong, older) is not None
+
+
 @pytest.mark.parametrize("multi_point", [[], [{"name": "PriceCap"}]])
-def test_nothing_that_follows_from_a_disagreement_is_reported_beside_it(multi_point: list[dict[str, str]]) -> None:
+def test_nothing_that_follows_from_a_wrong_declaration_is_reported_beside_it(multi_point: list[dict[str, str]]) -> None:
     plugins = {**ENABLED, "multiPoint": {"enabled": multi_point}}
     scheduler_profile = profile(plugins=plugins, pluginConfig=[{"name": "PriceCap", "args": {"anything": 1}}])
-    result = outcome(scheduler_profile, declaring(), declaring("other", {"hooks": ["filter"]}))
+    result = outcome(scheduler_profile, declaring(declares={"hooks": ["nonsense"]}))
     assert isinstance(result, ObjectProblems)
-    assert [problem.path for problem in result.problems] == ["PluginConfig prices: spec.declares"]
+    assert [problem.path for problem in result.problems] == ["PluginConfig prices: spec.declares.hooks[0]"]
 
 
 @pytest.mark.parametrize(

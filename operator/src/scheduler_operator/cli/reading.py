@@ -15,8 +15,8 @@ from scheduler_operator.cli.answers import Refusal, RefusedError
 from scheduler_operator.cli.console import Console
 from scheduler_operator.resources.kinds import API_VERSION, GROUP
 from scheduler_runtime import config
+from scheduler_runtime.catalog.bounds import MAX_BYTES
 from scheduler_runtime.config import Problem, Problems, Source
-from scheduler_runtime.config.yaml import MAX_BYTES
 
 STDIN = "-"
 EXPECTED = (

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from scheduler_runtime.catalog.bounds import describe_value
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 from scheduler_runtime.catalog.syntax import DurationField
 from scheduler_runtime.config import Problem
-from scheduler_runtime.config.problems import describe_value
 
 T = TypeVar("T")
 _DURATION = TypeAdapter(DurationField)

@@ -6,20 +6,23 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from scheduler_operator.models.fields import Model, cel, rules
+from scheduler_runtime.catalog.bounds import describe_value
 from scheduler_runtime.catalog.syntax import refuse
 
+MAX_POINTER = 1024
 POINTER = r"^(/([^/~]|~[01])*)+$"
 
 
 def _check_pointer(value: Any) -> Any:
     """Refuse text that is no pointer, with a sentence that helps more than the pattern does."""
-    if isinstance(value, str) and not re.fullmatch(POINTER, value):
+    if isinstance(value, str) and len(value) <= MAX_POINTER and not re.fullmatch(POINTER, value):
         mistake = "the whole document" if not value else "no JSON pointer"
-        refuse([((), f"{value!r} is {mistake}; write a place in it, such as /profiles/0/percentageOfNodesToScore")])
+        place = "write a place in it, such as /profiles/0/percentageOfNodesToScore"
+        refuse([((), f"{describe_value(value)} is {mistake}; {place}")])
     return value
 
 
-Pointer = Annotated[str, Field(max_length=1024, pattern=POINTER), BeforeValidator(_check_pointer)]
+Pointer = Annotated[str, Field(max_length=MAX_POINTER, pattern=POINTER), BeforeValidator(_check_pointer)]
 AnyValue = Annotated[Any, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
 
 
@@ -46,7 +49,3 @@ class Override(Model):
     def lacks_value(self) -> bool:
         """True if the operation needs a value and has none; a CEL rule cannot check a value of any type."""
         return self.op in ("add", "replace", "test") and "value" not in self.model_fields_set
-
-    def operation(self) -> dict[str, Any]:
-        """Return the operation in the form of RFC 6902."""
-        return self.model_dump(by_alias=True, exclude_unset=True)

@@ -15,8 +15,9 @@ from scheduler_operator.reconcile.scheduler_state import DeploymentState, Schedu
 from scheduler_operator.render import ObjectProblems, Rendered, RenderedProfile
 from scheduler_operator.render.findings import with_suggestion
 from scheduler_operator.resources.names import generated_name, pod_labels
-from scheduler_operator.resources.user_object import Status, UserObject, truncate
+from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime import catalog
+from scheduler_runtime.catalog.bounds import cut
 from scheduler_runtime.config import Problem, Verdict
 
 MESSAGE_LENGTH = 4096
@@ -179,7 +180,7 @@ def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerStat
 
 
 def _message(text: str) -> str:
-    return truncate(text, MESSAGE_LENGTH)
+    return cut(text, MESSAGE_LENGTH)
 
 
 def _remarked(status: Status, remark: str) -> Status:

@@ -4,16 +4,21 @@ The dialect is that of structural schemas: one ``type`` each, no references, and
 ``properties`` is refused. A keyword that is not supported is refused as well: otherwise its author would rely on a
 check that nobody makes. A ``default`` documents what the plugin does when the field is absent; it is checked like any
 value, and never written into the document.
+
+The work has bounds beside those on all that people write: on the number of patterns and their length, on the text that
+one is matched with, and on the values of an enum.
 """
 
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
+from scheduler_runtime.catalog.bounds import describe_value, list_words
 from scheduler_runtime.catalog.suggestions import not_a_field
 from scheduler_runtime.catalog.syntax import Duration, DurationField, Location
 
@@ -49,16 +54,24 @@ _FORMATS = {
 }
 _BITS = {"int32": 31, "int64": 63}
 _MAX_DEPTH = 32
+_MAX_PATTERNS = 32
+"""Different patterns in a schema: compiling one takes up to a twentieth of a second."""
+_MAX_PATTERN = 256
+"""Characters of a pattern."""
+_MAX_MATCHED = 4096
+"""Characters of a text that a pattern is matched with."""
+_MAX_ENUM = 1000
 
 
 def schema_problems(schema: Any) -> SchemaProblems:
     """Yield the problems of the schema of a plugin's arguments: everything that could not be checked by it."""
     if isinstance(schema, Mapping) and schema.get("type") != "object":
         yield ("type",), "must be object: arguments are a mapping of fields"
-    yield from _problems(schema, ())
+    yield from _problems(schema, (), patterns=set())
 
 
-def _problems(schema: Any, at: Location) -> SchemaProblems:
+def _problems(schema: Any, at: Location, patterns: set[str]) -> SchemaProblems:
+    """Yield the problems of a schema at a place; ``patterns`` are those seen until now, and grow."""
     if not isinstance(schema, Mapping):
         yield at, "is not a schema; write a mapping such as {type: string}"
         return
@@ -67,20 +80,25 @@ def _problems(schema: Any, at: Location) -> SchemaProblems:
         return
     kind = schema.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
-        yield (*at, "type"), f"{kind!r} is not one of {', '.join(_TYPES)}"
+        yield (*at, "type"), f"{describe_value(kind)} is not one of {', '.join(_TYPES)}"
         return
     for keyword in schema:
         if keyword not in _ANY_TYPE | _TYPE_KEYWORDS[kind]:
             yield (*at, keyword), f"is not understood for type {kind}, so that nothing would be checked; leave it out"
+    if isinstance(pattern := schema.get("pattern"), str):
+        patterns.add(pattern)
+        if len(patterns) > _MAX_PATTERNS:
+            yield (*at, "pattern"), f"is one of more than {_MAX_PATTERNS} different patterns; leave some out"
+            return
     yield from _keyword_problems(schema, kind, at)
     # Schemas inside, whatever is wrong around them.
     properties = schema.get("properties")
     for name, inner in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _problems(inner, (*at, "properties", name))
+        yield from _problems(inner, (*at, "properties", name), patterns)
     if isinstance(schema.get("additionalProperties"), Mapping):
-        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"))
+        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"), patterns)
     if "items" in schema:
-        yield from _problems(schema["items"], (*at, "items"))
+        yield from _problems(schema["items"], (*at, "items"), patterns)
     elif kind == "array":
         yield (*at, "items"), "is required: the schema of an entry"
 
@@ -89,22 +107,30 @@ def _keyword_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems
     """Yield the problem of the first keyword with an invalid value; those of the default only where none is."""
     for keyword, (is_valid, description) in _KEYWORDS.items():
         if keyword in schema and keyword in _TYPE_KEYWORDS[kind] | _ANY_TYPE and not is_valid(schema[keyword]):
-            yield (*at, keyword), f"{schema[keyword]!r} is not {description}"
+            yield (*at, keyword), f"{describe_value(schema[keyword])} is not {description}"
             return
     if (form := schema.get("format")) is not None and form not in _FORMATS.get(kind, ()):
         supported = ", ".join(sorted(_FORMATS.get(kind, ())))
-        yield (*at, "format"), f"{form!r} is not understood for type {kind}; understood is {supported}"
+        yield (*at, "format"), f"{describe_value(form)} is not understood for type {kind}; understood is {supported}"
         return
-    if (pattern := schema.get("pattern")) is not None:
-        try:
-            _adapter(pattern)
-        except SchemaError:
-            message = f"{pattern!r} is not a regular expression, or one with look-around, which is not understood"
-            yield (*at, "pattern"), message
-            return
+    if (pattern := schema.get("pattern")) is not None and (message := _pattern_problem(pattern)):
+        yield (*at, "pattern"), message
+        return
     if "default" in schema:
         for where, message in value_problems(schema, schema["default"]):
             yield (*at, "default", *where), message
+
+
+def _pattern_problem(pattern: str) -> str:
+    """Return why ``pattern`` cannot be used; empty if it can."""
+    if len(pattern) > _MAX_PATTERN:
+        return f"{describe_value(pattern)} has more than {_MAX_PATTERN} characters; shorten it"
+    try:
+        _adapter(pattern)
+    except SchemaError:
+        mistake = "is not a regular expression, or one with look-around, which is not understood"
+        return f"{describe_value(pattern)} {mistake}"
+    return ""
 
 
 def _is_count(value: Any) -> bool:
@@ -123,7 +149,10 @@ _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "additionalProperties": (lambda value: isinstance(value, (bool, Mapping)), "true, false or a schema"),
     "x-kubernetes-preserve-unknown-fields": (lambda value: value is True, "true"),
-    "enum": (lambda value: isinstance(value, list) and bool(value), "a list of values"),
+    "enum": (
+        lambda value: isinstance(value, list) and 0 < len(value) <= _MAX_ENUM,
+        f"a list of 1 to {_MAX_ENUM:,} values",
+    ),
     "uniqueItems": (lambda value: isinstance(value, bool), "true or false"),
     "pattern": (lambda value: isinstance(value, str), "text"),
     "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
@@ -142,36 +171,51 @@ def value_problems(schema: Schema, value: Any) -> SchemaProblems:
     """Yield the problems of ``value`` by a ``schema`` that has none itself."""
     is_of_type, description = _TYPES[schema["type"]]
     if not is_of_type(value):
-        yield (), f"{value!r} is not {description}"
+        yield (), f"{describe_value(value)} is not {description}"
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield (), f"{value!r} is not one of {', '.join(map(str, schema['enum']))}"
+        yield (), f"{describe_value(value)} is not one of {list_words(schema['enum'])}"
         return
     match schema["type"]:
         case "object":
             yield from _object_problems(schema, value)
         case "array":
-            for index, inner in enumerate(value):
-                yield from _below(index, value_problems(schema["items"], inner))
-                if schema.get("uniqueItems") and inner in value[:index]:
-                    yield (index,), f"{inner!r} is there already"
-            yield from _count_problems(schema, len(value), "Items", "entries")
+            yield from _array_problems(schema, value)
         case "string":
-            yield from _count_problems(schema, len(value), "Length", "characters")
-            if "pattern" in schema:
-                try:
-                    _adapter(schema["pattern"]).validate_python(value)
-                except ValidationError:
-                    yield (), f"{value!r} does not match {schema['pattern']}"
-            if schema.get("format") == "duration":
-                try:
-                    is_duration = Duration(_DURATION.validate_python(value)).seconds >= 0
-                except ValidationError:
-                    is_duration = False
-                if not is_duration:
-                    yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
+            yield from _string_problems(schema, value)
         case "integer" | "number":
             yield from _number_problems(schema, value)
+
+
+def _array_problems(schema: Schema, value: Sequence[Any]) -> SchemaProblems:
+    seen: set[str] = set()
+    for index, inner in enumerate(value):
+        yield from _below(index, value_problems(schema["items"], inner))
+        if schema.get("uniqueItems"):
+            # Compared as texts, 1.0 as 1: a list is no key, and comparing each with each has no bound.
+            text = json.dumps(_without_fractions(inner), sort_keys=True)
+            if text in seen:
+                yield (index,), f"{describe_value(inner)} is there already"
+            seen.add(text)
+    yield from _count_problems(schema, len(value), "Items", "entries")
+
+
+def _string_problems(schema: Schema, value: str) -> SchemaProblems:
+    yield from _count_problems(schema, len(value), "Length", "characters")
+    if "pattern" in schema and len(value) > _MAX_MATCHED:
+        yield (), f"is {len(value):,} characters long; a pattern is matched with at most {_MAX_MATCHED:,}"
+    elif "pattern" in schema:
+        try:
+            _adapter(schema["pattern"]).validate_python(value)
+        except ValidationError:
+            yield (), f"{describe_value(value)} does not match {schema['pattern']}"
+    if schema.get("format") == "duration":
+        try:
+            is_duration = Duration(_DURATION.validate_python(value)).seconds >= 0
+        except ValidationError:
+            is_duration = False
+        if not is_duration:
+            yield (), f"{describe_value(value)} is not a duration; write it like 15s or 1m30s"
 
 
 def _object_problems(schema: Schema, value: Mapping[str, Any]) -> SchemaProblems:
@@ -223,11 +267,23 @@ def _number_problems(schema: Schema, value: float) -> SchemaProblems:
         yield (), f"{value} does not fit {schema['format']}"
 
 
+def _without_fractions(value: Any) -> Any:
+    """Return ``value`` with whole numbers written as such: 1.0 and 1 are the same to JSON."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_without_fractions(inner) for inner in value]
+        case Mapping():
+            return {key: _without_fractions(inner) for key, inner in value.items()}
+    return value
+
+
 def _below(step: str | int, problems: SchemaProblems) -> SchemaProblems:
     return (((step, *at), message) for at, message in problems)
 
 
-@cache
+@lru_cache(maxsize=_MAX_PATTERNS)
 def _adapter(pattern: str) -> TypeAdapter[str]:
     """Return an adapter for pydantic's own regular expressions: they match in linear time (ADR 5)."""
     return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])

@@ -13,7 +13,7 @@ from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.plugins import PluginSet
 from scheduler_operator.render.lenient_reading import AnyModel, Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
-from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs
+from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, bounds_problem
 from scheduler_operator.resources.names import (
     DEFAULT_SCHEDULER_MESSAGE,
     INVALID_NAME_MESSAGE,
@@ -67,6 +67,8 @@ def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec")
 
 def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | ObjectProblems:
     """Read ``profile``. With ``joined``, its document has other profiles too, so that comments name the profile."""
+    if (too_much := bounds_problem(profile)) is not None:
+        return ObjectProblems("Invalid", (too_much,))
     name_problems = []
     if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
         name_problems.append(Problem("metadata.name", f"{profile.name} {INVALID_NAME_MESSAGE}"))
@@ -77,6 +79,13 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
     reading = read_leniently(ProfileSpec, profile.spec, "spec")
     if (spec := reading.value) is None:
         return ObjectProblems("Invalid", (*name_problems, *reading.problems))
+    oversized = [
+        Problem(f"PluginConfig {ref}: {problem.path}", problem.message)
+        for ref in dict.fromkeys(entry.ref or "" for entry in spec.plugin_config or ())
+        if ref in plugin_configs and (problem := bounds_problem(plugin_configs[ref]))
+    ]
+    if oversized:
+        return ObjectProblems("Invalid", (*name_problems, *oversized))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
     extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
     missing = [

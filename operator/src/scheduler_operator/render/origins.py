@@ -4,12 +4,16 @@ Because the shapes are equal, a patch of the document applied to its tree moves 
 the rendered text and the paths of problems are both read from it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from scheduler_runtime.config import Problem
 from scheduler_runtime.config.problems import Step, joined, path_of, steps_of
+
+_INDEX = re.compile("0|[1-9][0-9]*")
+_Way: TypeAlias = "tuple[_Way | None, Step]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +22,33 @@ class Origin:
 
     label: str
     """The text of the comment beside the value."""
-    path: str
-    """The path in the user's object; what lies below the value in the document lies below it there."""
+    start: str
+    """The path in the user's object at which a value was copied as a whole."""
     profile: str
     """The profile that asked for it."""
     is_whole: bool = False
     """True if the value was computed from that at ``path``, so that nothing in it has a path of its own."""
+    way: "_Way | None" = None
+    """The rest of the path. Every value has an origin: their paths as texts would take the square of the room."""
+
+    @property
+    def path(self) -> str:
+        """The path in the user's object; what lies below the value in the document lies below it there."""
+        steps: list[Step] = []
+        way = self.way
+        while way is not None:
+            way, step = way
+            steps.append(step)
+        return joined(self.start, path_of(reversed(steps)))
 
     def below(self, steps: Iterable[Step]) -> "Origin":
         """Return the origin of what ``steps`` lead to."""
         if self.is_whole:
             return self
-        return replace(self, path=joined(self.path, path_of(steps)))
+        way = self.way
+        for step in steps:
+            way = (way, step)
+        return Origin(self.label, self.start, self.profile, self.is_whole, way)
 
 
 class Fields(dict[str, Any]):
@@ -133,7 +152,7 @@ def pointer_steps(pointer: str, document: Any) -> tuple[Step, ...]:
     steps: list[Step] = []
     for token in pointer.split("/")[1:]:
         token = token.replace("~1", "/").replace("~0", "~")  # RFC 6901, section 4: in this order
-        step: Step = int(token) if isinstance(document, Sequence) and token.isdigit() else token
+        step: Step = int(token) if isinstance(document, list) and _INDEX.fullmatch(token) else token
         steps.append(step)
         try:
             document = document[step]

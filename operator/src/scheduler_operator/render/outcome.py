@@ -10,10 +10,12 @@ from functools import lru_cache
 from scheduler_operator.models import SchedulerSpec
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
-from scheduler_operator.resources.user_object import UserObject, truncate
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Rule, Target, Version
+from scheduler_runtime.catalog.bounds import cut, excess, largest_part
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
+from scheduler_runtime.config.problems import path_of
 
 PluginConfigs = Mapping[str, UserObject]
 
@@ -116,6 +118,19 @@ class ObjectProblems:
         return f"{count} at {where}" if where else count
 
 
+def bounds_problem(user_object: UserObject) -> Problem | None:
+    """Return the problem of a spec that exceeds the bounds on what people write; None when it is within them.
+
+    Nothing else may be done with such a spec: all other work relies on the bounds.
+    """
+    if user_object.unreadable:
+        return Problem("spec", f"{user_object.unreadable}; write less")
+    if not (message := excess(user_object.spec)):
+        return None
+    steps, count = largest_part(user_object.spec)
+    return Problem("spec", f"{message}; write less of {path_of(('spec', *steps))}, which has {count:,} of them")
+
+
 def required_rules(effective: EffectiveProfile, declared: Mapping[str, Declaration]) -> tuple[Rule, ...]:
     """Return the permissions of the enabled plugins, as far as their declarations exist."""
     declarations = {**catalog.in_tree(), **declared}
@@ -143,7 +158,7 @@ def summarize(effective: EffectiveProfile, target: Target) -> str:
                 words.append(f"+{name}({','.join(added)})")
             if weight and before.get("score", weight) != weight:
                 words.append(f"{name}={weight}")
-    return truncate(" ".join(words) or "default", SUMMARY_LENGTH)
+    return cut(" ".join(words) or "default", SUMMARY_LENGTH)
 
 
 @lru_cache(maxsize=16)

@@ -1,14 +1,13 @@
 """JSON Patch overrides (``spec.overrides``), applied to the rendered document and its origins together."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
-
-import jsonpatch
-from jsonpointer import JsonPointer, JsonPointerException
+from typing import Any, TypeVar
 
 from scheduler_operator.models.override import Override
-from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Tree, pointer_steps, with_origins
+from scheduler_operator.render.origins import Fields, Origin, Origins, pointer_steps, with_origins
+from scheduler_runtime.catalog.bounds import describe_value, excess
 from scheduler_runtime.config import Problem
 from scheduler_runtime.config.problems import Step
 
@@ -22,6 +21,8 @@ _PROTECTED_FIELDS = (
 )
 """Fields of the document that other generated objects rely on."""
 _MISSING = object()
+AnyDict = TypeVar("AnyDict", bound=dict[str, Any])
+"""The document, or the origins of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ def apply_overrides(
             forbidden.append(
                 "changes which profiles there are or what they are called: that is what SchedulerProfiles say"
             )
+        if too_much := excess(patched):
+            problems.append(Problem(path, f"makes a document that {too_much}; a document has no more"))
+            break  # the next ones would only be tried in vain, and each try costs as much
         if forbidden:
             problems.extend(Problem(path, message) for message in forbidden)
             continue
@@ -69,46 +73,98 @@ def apply_overrides(
     return PatchedDocument(document, Origins(tree, tuple(removed)), tuple(problems))
 
 
-def _apply_one(document: dict[str, Any], override: Override) -> dict[str, Any] | str:
+def _apply_one(document: AnyDict, override: Override) -> AnyDict | str:
     """Return the document after one operation, or the reason why that is impossible."""
     if override.lacks_value:
         return f"{override.op} needs a value"
     what = f"{override.source} to {override.path}" if override.source else override.path
-    # The source has to exist, and the parent of the target. Looked up here: the library's error has the whole document.
+    # The source has to exist, and the parent of the target.
     source = override.source if override.op in ("move", "copy") else override.path
     needed = [] if override.op == "add" else [source or ""]
     if override.op in ("add", "move", "copy"):
         needed.append(override.path.rpartition("/")[0])
     for pointer in needed:
-        if JsonPointer(pointer).resolve(document, _MISSING) is _MISSING:
+        if _resolve(document, pointer) is _MISSING:
             return f"cannot {override.op} {what}: there is no {pointer} in the rendered document"
+    if override.op == "test" and _resolve(document, override.path) != override.value:
+        return f"the document has not {describe_value(override.value)} at {override.path}: nothing was rendered"
     try:
-        return dict(jsonpatch.JsonPatch([override.operation()]).apply(document))
-    except jsonpatch.JsonPatchTestFailed:
-        return f"the document has not {override.value!r} at {override.path}: nothing was rendered"
-    except (jsonpatch.JsonPatchException, JsonPointerException) as error:
+        return _patched(document, override, override.value)
+    except (LookupError, TypeError, ValueError) as error:
         return f"cannot {override.op} {what} in the rendered document: {error}"
 
 
 def _patch_origins(tree: Fields, override: Override, origin: Origin) -> Fields:
     """Return the origins after the same operation: they have the document's shape."""
-    operation = override.operation()
-    if override.op == "test":
-        return tree
-    if override.op in ("add", "replace"):
-        operation["value"] = with_origins(override.value, Origin(origin.label, f"{origin.path}.value", origin.profile))
-    # In place and on a copy of ours: a deep copy by jsonpatch would make plain dicts and lists of the tree.
-    patched: Fields = jsonpatch.JsonPatch([operation]).apply(_copy(tree), in_place=True)
-    return patched
+    return _patched(tree, override, with_origins(override.value, origin.below(["value"])))
 
 
-def _copy(tree: Tree) -> Tree:
-    match tree:
-        case Fields():
-            return Fields(tree.origin, {key: _copy(inner) for key, inner in tree.items()})
-        case Items():
-            return Items(tree.origin, [_copy(inner) for inner in tree])
-    return tree
+def _patched(whole: AnyDict, override: Override, value: Any) -> AnyDict:
+    """Return ``whole`` after the operation, with ``value`` for that of the override.
+
+    Only what lies on the way to a change is copied. All else is shared with the whole before, and so is what a copy
+    operation puts into a second place: nothing changes it later. So the cost is that of the way, not of the whole.
+    Raises LookupError, TypeError or ValueError where a list has no such index, or nothing can be in the value there.
+    """
+    source, path = override.source or "", override.path
+    match override.op:
+        case "test":
+            return whole
+        case "remove":
+            return _removed(whole, path)
+        case "move":
+            if path.startswith(f"{source}/"):
+                raise ValueError("nothing can be moved into itself")
+            return _put(_removed(whole, source), path, _resolve(whole, source))
+        case "copy":
+            return _put(whole, path, _resolve(whole, source))
+        case "add":
+            return _put(whole, path, value)
+        case "replace":
+            return _put(whole, path, value, replacing=True)
+
+
+def _removed(whole: AnyDict, pointer: str) -> AnyDict:
+    *way, last = pointer_steps(pointer, whole)
+    changed, holder = _copied_way(whole, way)
+    del holder[last]
+    return changed
+
+
+def _put(whole: AnyDict, pointer: str, value: Any, replacing: bool = False) -> AnyDict:
+    *way, last = pointer_steps(pointer, whole)
+    changed, holder = _copied_way(whole, way)
+    if isinstance(holder, dict) or replacing:
+        holder[last] = value
+        return changed
+    index = len(holder) if last == "-" else last
+    if not isinstance(index, int) or index > len(holder):
+        raise LookupError(f"{describe_value(last)} is no index of a list of {len(holder)}")
+    holder.insert(index, value)
+    return changed
+
+
+def _copied_way(whole: AnyDict, way: Sequence[Step]) -> tuple[AnyDict, Any]:
+    """Return ``whole`` with copies of all that lies on the ``way``, and that to which it leads."""
+    changed = copy(whole)
+    holder: Any = changed
+    for step in way:
+        holder[step] = copy(holder[step])
+        holder = holder[step]
+    if not isinstance(holder, dict | list):
+        raise TypeError("what is there is a single value, in which nothing can be")
+    return changed, holder
+
+
+def _resolve(whole: AnyDict, pointer: str) -> Any:
+    """Return the value at a pointer, or ``_MISSING``."""
+    value: Any = whole
+    for step in pointer_steps(pointer, whole):
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return _MISSING
+    return value
 
 
 def _at(document: Any, steps: Sequence[str]) -> Any:

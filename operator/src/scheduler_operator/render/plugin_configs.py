@@ -6,6 +6,7 @@ A declaration names extension points, arguments and permissions.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import islice
 from operator import or_
 from typing import Any, ClassVar
 
@@ -16,10 +17,11 @@ from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource, Declares
 from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_operator.render.lenient_reading import read_leniently
-from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs
+from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, bounds_problem
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Target
+from scheduler_runtime.catalog.bounds import MAX_PROBLEMS
 from scheduler_runtime.catalog.syntax import refuse
 from scheduler_runtime.config import Problem, explain, unknown_plugin_message
 from scheduler_runtime.config.problems import path_of
@@ -42,6 +44,8 @@ class Declarations:
     """Reasons why a declared plugin cannot be used."""
     declares: Mapping[str, Declares] = field(default_factory=dict)
     """The declarations in their original form."""
+    declarers: Mapping[str, UserObject] = field(default_factory=dict)
+    """The PluginConfig whose declaration counts."""
 
     def own_plugins(self) -> dict[str, Any]:
         """Return the plugins for ``berth.yaml``: their sources, and the declarations that the code has to match."""
@@ -78,42 +82,50 @@ class SchemaArgs(PluginArgs):
     @model_validator(mode="before")
     @classmethod
     def _validate_schema(cls, value: Any) -> Any:
-        refuse(value_problems(cls.argument_schema, value))
+        refuse(islice(value_problems(cls.argument_schema, value), MAX_PROBLEMS + 1))
         return value
 
 
 def read_declarations(plugin_configs: PluginConfigs, plugins: Iterable[str], namespace: str) -> Declarations:
-    """Read the declarations of ``plugins``; ``namespace`` is the one in which the operator can create roles."""
+    """Read the declarations of ``plugins``; ``namespace`` is the one in which the operator can create roles.
+
+    Of several PluginConfigs that declare a plugin the oldest counts: a newer one can neither change nor spoil what its
+    users run by, and its own author is told (:func:`check`).
+    """
     names = frozenset(plugins)
-    specs: dict[str, tuple[str, PluginConfigSpec]] = {}
+    specs: dict[str, PluginConfigSpec] = {}
+    declarers: dict[str, UserObject] = {}
     problems: dict[str, Problem] = {}
-    for name, plugin_config in sorted(plugin_configs.items()):
-        plugin = plugin_config.spec.get("plugin")
-        if plugin not in names or not plugin_config.spec.get("declares"):
+    for plugin_config in sorted(plugin_configs.values(), key=_age):
+        name, plugin = plugin_config.name, plugin_config.spec.get("plugin")
+        if plugin not in names or not plugin_config.spec.get("declares") or plugin in specs or plugin in problems:
+            continue
+        if (too_much := bounds_problem(plugin_config)) is not None:
+            problems[plugin] = Problem(f"PluginConfig {name}: {too_much.path}", too_much.message)
             continue
         # The first problem is enough here: all of them are reported at the PluginConfig itself.
         try:
             spec = PluginConfigSpec.model_validate(plugin_config.spec)
         except ValidationError as error:
             problem = explain(error, PluginConfigSpec)[0].below("spec")
-            problems.setdefault(plugin, Problem(f"PluginConfig {name}: {problem.path}", problem.message))
+            problems[plugin] = Problem(f"PluginConfig {name}: {problem.path}", problem.message)
             continue
         if mistake := next(declaration_problems(spec, namespace), None):
-            problems.setdefault(plugin, Problem(f"PluginConfig {name}: {mistake.path}", mistake.message))
+            problems[plugin] = Problem(f"PluginConfig {name}: {mistake.path}", mistake.message)
             continue
-        other, other_spec = specs.setdefault(plugin, (name, spec))
-        if (other_spec.declares, other_spec.source) != (spec.declares, spec.source):
-            message = (
-                f"PluginConfig {other} and PluginConfig {name} declare {plugin} differently; "
-                "make spec.declares and spec.source of both equal, or leave them out of one"
-            )
-            problems[plugin] = Problem(f"PluginConfig {name}: spec.declares", message)
+        specs[plugin], declarers[plugin] = spec, plugin_config
     return Declarations(
-        {plugin: declaration(spec) for plugin, (_, spec) in specs.items() if plugin not in problems},
-        {plugin: spec.source.config_map for plugin, (_, spec) in specs.items() if spec.source},
+        {plugin: declaration(spec) for plugin, spec in specs.items()},
+        {plugin: spec.source.config_map for plugin, spec in specs.items() if spec.source},
         problems,
-        {plugin: spec.declares for plugin, (_, spec) in specs.items() if spec.declares and plugin not in problems},
+        {plugin: spec.declares for plugin, spec in specs.items() if spec.declares},
+        declarers,
     )
+
+
+def _age(plugin_config: UserObject) -> tuple[str, str, str]:
+    """Return the key by which PluginConfigs are sorted, the oldest first. Times of creation are whole seconds."""
+    return plugin_config.created, plugin_config.uid, plugin_config.name
 
 
 def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Problem]:
@@ -124,7 +136,8 @@ def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Pro
         return
     if catalog.is_upstream_plugin(spec.plugin) or catalog.find(spec.plugin):
         yield Problem("spec.declares", f"berth knows {spec.plugin} by itself; leave declares out")
-    for at, message in schema_problems(spec.declares.args_schema) if spec.declares.args_schema is not None else ():
+    problems = schema_problems(spec.declares.args_schema) if spec.declares.args_schema is not None else ()
+    for at, message in islice(problems, MAX_PROBLEMS + 1):
         yield Problem(path_of(at), message).below("spec.declares.argsSchema")
     for index, rule in enumerate(spec.declares.rules or ()):
         path = f"spec.declares.rules[{index}]"
@@ -172,20 +185,22 @@ def check(
     plugin_config: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target
 ) -> ObjectProblems | None:
     """Return what the author of ``plugin_config`` has to change; None when nothing is wrong."""
+    if (too_much := bounds_problem(plugin_config)) is not None:
+        return ObjectProblems("Invalid", (too_much,))
     reading = read_leniently(PluginConfigSpec, plugin_config.spec, "spec")
     if reading.value is None:
         return ObjectProblems("Invalid", reading.problems)
     if not reading.problems:
-        return _check(reading.value, plugin_configs, namespace, target)
+        return _check(plugin_config, reading.value, plugin_configs, namespace, target)
     # Its own declaration is read from the readable part: in plugin_configs its problems would be reported again.
     others = {name: config for name, config in plugin_configs.items() if config is not plugin_config}
-    more = _check(reading.value, others, namespace, target)
+    more = _check(plugin_config, reading.value, others, namespace, target)
     problems = (*reading.problems, *(reading.at_source_paths(more.problems) if more else ()))
     return ObjectProblems(more.reason if more and len(problems) > len(reading.problems) else "Invalid", problems)
 
 
 def _check(
-    spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str, target: Target
+    plugin_config: UserObject, spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str, target: Target
 ) -> ObjectProblems | None:
     if own := tuple(declaration_problems(spec, namespace)):
         return ObjectProblems("Invalid", own)
@@ -197,7 +212,14 @@ def _check(
         return ObjectProblems("PluginUnknown", (problem,))
     problems = []
     if spec.declares and spec.plugin in others.problems:
-        problems.append(others.problems[spec.plugin])  # the declarations of several PluginConfigs differ
+        problems.append(others.problems[spec.plugin])  # an older one declares the plugin, and is wrong itself
+    older = others.declarers.get(spec.plugin)
+    if spec.declares and older is not None and _age(older) < _age(plugin_config):
+        source = spec.source.config_map if spec.source else None
+        if (others.declares[spec.plugin], others.sources.get(spec.plugin)) != (spec.declares, source):
+            message = f"PluginConfig {older.name} declares {spec.plugin} differently, and counts, because it is older; "
+            message += "make spec.declares and spec.source as they are there, or leave them out here"
+            problems.append(Problem("spec.declares", message))
     entry = config.PluginConfigEntry(name=spec.plugin, args=spec.args or {})
     if message := unused_arguments(spec.plugin, entry.args, plugins):
         problems.append(Problem("spec.args", message))

@@ -26,12 +26,15 @@ from scheduler_operator.render.outcome import (
     required_rules,
     summarize,
 )
+from scheduler_operator.render.overrides import apply_overrides
 from scheduler_operator.render.plugin_configs import Declarations, read_declarations, unused_arguments
 from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import NEWEST_MINOR, Rule, Target, Version, gate_problems, is_too_old, permissions
+from scheduler_runtime.catalog.bounds import MAX_BYTES, MAX_PROBLEMS, excess
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
+from scheduler_runtime.config.problems import MORE_PROBLEMS
 
 _REASON_ORDER: tuple[Reason, ...] = (
     *("PluginUnknown", "PluginConfigMissing", "JoinConflict", "JoinTargetMissing"),
@@ -42,14 +45,19 @@ _REASON_ORDER: tuple[Reason, ...] = (
 
 @dataclass(slots=True)
 class ProblemsByProfile:
-    """Problems of each profile, in the order in which they were found."""
+    """Problems of each profile, in the order in which they were found: the first hundred of each."""
 
     problems: dict[str, list[tuple[Reason, Problem]]] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
+    """The profiles that have more problems."""
 
     def add(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
         """Add ``problems`` of a profile; each is kept once."""
         for problem in problems:
             own = self.problems.setdefault(profile, [])
+            if len(own) == MAX_PROBLEMS:
+                self.left_out.add(profile)
+                return
             if problem not in (other for _, other in own):
                 own.append((reason, problem))
 
@@ -59,7 +67,8 @@ class ProblemsByProfile:
         for name, problems in self.problems.items():
             reasons = {reason for reason, _ in problems}
             reason = next((reason for reason in _REASON_ORDER if reason in reasons), problems[0][0])
-            result[name] = ObjectProblems(reason, tuple(problem for _, problem in problems))
+            more = [MORE_PROBLEMS] if name in self.left_out else []
+            result[name] = ObjectProblems(reason, (*(problem for _, problem in problems), *more))
         return result
 
 
@@ -181,6 +190,10 @@ class RenderPass:
             for name, problem in extender_problems:
                 self.problems.add(name, [problem], "JoinConflict")
             return self.problems.by_profile()
+        if oversized := list(self.oversized_joiners()):
+            for name, problem in oversized:
+                self.problems.add(name, [problem], "JoinConflict")
+            return self.problems.by_profile()
         raw, origins = self.assemble_and_override()
         document = self.read_document(raw, origins)
         expanded = self.expand(raw, document, origins)
@@ -198,6 +211,16 @@ class RenderPass:
         if self.problems.problems:
             return self.problems.by_profile()
         return self.to_rendered(document, raw, origins, expanded, findings_by_profile)
+
+    def oversized_joiners(self) -> Iterator[tuple[str, Problem]]:
+        """Yield the profiles with which the document would exceed the bounds, each with its problem."""
+        parts = [self.owner.part, self.owner.extenders]
+        for draft in self.drafts[1:]:
+            if message := excess([*parts, draft.part, draft.extenders]):
+                message = f"with this profile the document of {self.owner.name} {message}; give it its own process"
+                yield draft.name, Problem("spec.joins", message)
+            else:
+                parts += [draft.part, draft.extenders]
 
     def check_drafts(self) -> None:
         """Check each draft, and the process that the owner asks for."""
@@ -241,8 +264,6 @@ class RenderPass:
         raw, tree = assemble(self.drafts, self.inputs.namespace)
         if not self.owner.spec.overrides:
             return raw, Origins(tree)
-        from scheduler_operator.render.overrides import apply_overrides  # jsonpatch: slow to import, seldom needed
-
         # Overrides belong to the process, so they are the owner's, and their problems too.
         patched = apply_overrides(raw, tree, self.owner.spec.overrides, self.owner.name)
         self.add_problems(self.owner.name, patched.problems)
@@ -320,9 +341,13 @@ class RenderPass:
         origins: Origins,
         expanded: Mapping[str, EffectiveProfile],
         findings_by_profile: Mapping[str, tuple[Finding, ...]],
-    ) -> Rendered:
+    ) -> Rendered | dict[str, ObjectProblems]:
         heading = self.heading()
         text, extras = format_document(raw, origins.tree, heading), self.extras(heading)
+        if (size := len(text.encode()) + len(extras.encode())) > MAX_BYTES:
+            message = f"the document has {size:,} bytes, indented and with comments; a ConfigMap holds {MAX_BYTES:,}"
+            self.add_problems(self.owner.name, [Problem("spec", f"{message}; write less, or fewer profiles that join")])
+            return self.problems.by_profile()
         plugins = self.declarations.plugins
         rules = [rule for effective in expanded.values() for rule in required_rules(effective, plugins)]
         in_use = {name for effective in expanded.values() for name in effective.names}

@@ -19,6 +19,8 @@ class UserObject:
     status: Mapping[str, Any]
     annotations: Mapping[str, str] = field(default_factory=dict)
     created: str = ""
+    unreadable: str = ""
+    """Why the spec could not be read; it is empty then."""
 
     @classmethod
     def from_object(cls, raw: Mapping[str, Any]) -> "UserObject":
@@ -34,11 +36,6 @@ class UserObject:
             annotations=metadata.get("annotations") or {},
             created=metadata.get("creationTimestamp") or "",
         )
-
-
-def truncate(text: str, longest: int) -> str:
-    """Return ``text`` in at most ``longest`` characters; the last is an ellipsis where something was cut off."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def with_transition_times(status: Status, before: Mapping[str, Any], now: str) -> Status:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from scheduler_runtime.catalog.bounds import cut
 from scheduler_runtime.config.models import Document
 
 CONDITION = "berth.dev/ConfigLoaded"
@@ -57,7 +58,7 @@ class LoadReport:
         if self.verdict is None:
             return {"type": CONDITION, "status": "True", "reason": "Loaded", "message": loaded}
         newest = f"{self.newest_hash}: " if self.newest_hash else ""
-        error = self.error if len(self.error) <= LONGEST_ERROR else f"{self.error[: LONGEST_ERROR - 1]}…"
+        error = cut(self.error, LONGEST_ERROR)
         message = f"{loaded}\n{newest}{error}"
         return {"type": CONDITION, "status": "False", "reason": self.verdict.capitalize(), "message": message}
 

@@ -15,12 +15,12 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from scheduler_runtime.catalog.bounds import MAX_MESSAGE, MAX_PROBLEMS, cut, describe_value
 from scheduler_runtime.catalog.suggestions import not_a_field
 
 Step = str | int
 """The name of a field, or the index of an entry in a list."""
 _STEP = re.compile(r"\[(\d+)\]|[^.\[\]]+")
-_LONGEST_VALUE = 60
 
 
 def path_of(steps: Iterable[Step]) -> str:
@@ -49,7 +49,11 @@ class Problem:
     path: str
     """Empty for the document as a whole."""
     message: str
-    """The rest of a sentence whose subject is the path: ``is required``."""
+    """The rest of a sentence whose subject is the path: ``is required``. A long one is cut off."""
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_MESSAGE:
+            object.__setattr__(self, "message", cut(self.message))
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -57,6 +61,9 @@ class Problem:
     def below(self, prefix: str) -> Problem:
         """Return the same problem as part of a larger document, which has this one at ``prefix``."""
         return Problem(joined(prefix, self.path), self.message)
+
+
+MORE_PROBLEMS = Problem("", f"more than {MAX_PROBLEMS} problems: the others are left out; correct these first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +87,14 @@ def explain(
 ) -> list[Problem]:
     """Return the problems of a document that pydantic refused as a ``model``.
 
-    With ``matters``, only errors for which it returns True become problems. An error raised by
-    :func:`~scheduler_runtime.catalog.syntax.refuse` has several problems, each at a place below its own.
+    They are a hundred at most, and one more that says so. With ``matters``, only errors for which it returns True
+    become problems. An error raised by :func:`~scheduler_runtime.catalog.syntax.refuse` has several problems, each at a
+    place below its own.
     """
     problems: list[Problem] = []
     for details in error.errors(include_url=False):
+        if len(problems) > MAX_PROBLEMS:
+            break
         if matters is not None and not matters(details):
             continue
         steps = details["loc"]
@@ -93,7 +103,7 @@ def explain(
             problems.extend(Problem(path_of((*steps, *location)), message) for location, message in refusals)
         else:
             problems.append(Problem(path_of(steps), _sentence(details, model)))
-    return problems
+    return [*problems[:MAX_PROBLEMS], *([MORE_PROBLEMS] if len(problems) > MAX_PROBLEMS else [])]
 
 
 def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
@@ -105,11 +115,11 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
             *above, name = details["loc"]
             return not_a_field(str(name), _fields_at(model, above))
         case "greater_than_equal":
-            return f"{value} is too small; it must be at least {context['ge']}"
+            return f"{describe_value(value)} is too small; it must be at least {context['ge']}"
         case "greater_than":
-            return f"{value} is too small; it must be more than {context['gt']}"
+            return f"{describe_value(value)} is too small; it must be more than {context['gt']}"
         case "less_than_equal":
-            return f"{value} is too large; it must be at most {context['le']}"
+            return f"{describe_value(value)} is too large; it must be at most {context['le']}"
         case "too_short":
             return "must not be empty"
         case "literal_error":
@@ -136,12 +146,6 @@ _EXPECTED_TYPES: Mapping[str, str] = MappingProxyType(
     }
 )
 """The end of the sentence about a value of the wrong type, by pydantic's name of the error."""
-
-
-def describe_value(value: Any) -> str:
-    """Return ``value`` as a message repeats it: booleans as YAML has them, and the beginning only of a long one."""
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}…"
 
 
 def _fields_at(model: type[BaseModel], steps: Iterable[Step]) -> list[str]:

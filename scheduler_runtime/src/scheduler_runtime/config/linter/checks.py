@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from scheduler_runtime.catalog.bounds import MAX_MESSAGE, cut
 from scheduler_runtime.config.problems import joined
 
 Input = TypeVar("Input")
@@ -44,6 +45,11 @@ class Finding:
 
     ``tests/support/suggestions.py`` can follow each of them, and shows that they help.
     """
+
+    def __post_init__(self) -> None:
+        for field in ("message", "suggestion"):
+            if len(getattr(self, field)) > MAX_MESSAGE:
+                object.__setattr__(self, field, cut(getattr(self, field)))
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message} ({self.code})" if self.path else f"{self.message} ({self.code})"

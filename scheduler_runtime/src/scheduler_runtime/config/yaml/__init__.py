@@ -23,13 +23,12 @@ from typing import Any
 
 import yaml
 
+from scheduler_runtime.catalog.bounds import MAX_BYTES, MAX_PROBLEMS, excess
 from scheduler_runtime.config.problems import Problem, Problems, steps_of
 from scheduler_runtime.config.yaml.composer import Composer, SourcePosition
 
-__all__ = ["MAX_BYTES", "Source", "SourcePosition", "read_yaml"]
+__all__ = ["Source", "SourcePosition", "read_yaml"]
 
-MAX_BYTES = 1024 * 1024
-"""A ConfigMap holds no more, and the scheduler's document lives in one."""
 _ALLOW = re.compile(r"(?:^|\s)#\s*berth:\s*allow\s+([A-Za-z0-9, \t]+)")
 _SPACE = " \t\n\v\f\r\x85\xa0"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -165,7 +164,9 @@ def _read_json(text: str, name: str) -> tuple[Source, ...] | Problems:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
         return _refuse(f"begins with '{{' and is therefore read as JSON, which it is not: {where}")
     if repeated:
-        return Problems(tuple(Problem("", f"the key {key} is there twice") for key in repeated))
+        return Problems(tuple(Problem("", f"the key {key} is there twice") for key in repeated[:MAX_PROBLEMS]))
+    if too_much := excess(value):
+        return _refuse(too_much)
     try:
         # JSON is YAML but for a few corners, in which the lines stay unknown.
         _, _, position = next(Composer(text).documents())

@@ -12,12 +12,10 @@ from typing import Any
 
 import yaml
 
+from scheduler_runtime.catalog.bounds import MAX_DEPTH, MAX_PROBLEMS, MAX_VALUES
 from scheduler_runtime.config.problems import Problem, path_of
 from scheduler_runtime.config.yaml.scalars import ScalarError, key_of, value_of
 
-MAX_DEPTH = 100
-MAX_NODES = 50_000
-MAX_PROBLEMS = 100
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -88,8 +86,8 @@ class Composer:
     def count(self, node: _Node, line: int) -> _Node:
         """Add ``node`` to the size of the text. An alias counts as all that it stands for, or the work had no bound."""
         self.size += node.size
-        if self.size > MAX_NODES:
-            raise yaml.YAMLError(f"line {line}: has more than {MAX_NODES:,} values, aliases expanded")
+        if self.size > MAX_VALUES:
+            raise yaml.YAMLError(f"line {line}: has more than {MAX_VALUES:,} values, aliases expanded")
         return node
 
     def aliased(self, event: Any, line: int) -> _Node:
