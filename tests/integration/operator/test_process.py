@@ -11,6 +11,8 @@ from aiohttp import web
 
 import devcluster
 from devcluster import Spec
+from scheduler_operator.cluster.api import APPLY
+from scheduler_operator.resources import kinds
 from tests.integration.operator.running import (
     NAMESPACE,
     QUICK,
@@ -186,6 +188,34 @@ def test_another_operator_takes_over_from_one_that_was_killed(bare: Installed, s
     first.end(signal.SIGKILL)
     second.until_leading(40)
     serves(bare, "inherited", second)
+
+
+def test_another_operator_knows_the_config_map_that_the_first_made_by_the_profiles_status(
+    bare: Installed, start: Start
+) -> None:
+    first = start().until_leading()
+    bare.apply(profile("inherited", engine="ConfigMap"))
+    eventually(lambda: bare.is_ready("inherited"), 20, explain=lambda: first.log)
+    before = bare.get("configmap", "berth-inherited")
+    first.end()
+    # As the operator does it, but without labels, owner and document: nothing else tells whose it was.
+    taken = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "berth-inherited"}}
+    path = f"{kinds.CONFIG_MAP.collection(NAMESPACE)}/berth-inherited?fieldManager=berth&force=true"
+    bare.api.request("PATCH", path, taken, APPLY)
+
+    second = start().until_leading()
+
+    def is_repaired() -> bool:
+        now = bare.get("configmap", "berth-inherited")
+        assert before is not None
+        assert now is not None
+        return all(
+            (now.get("data"), now["metadata"].get(field)) == (before["data"], before["metadata"][field])
+            for field in ("labels", "ownerReferences")
+        )
+
+    eventually(is_repaired, 30, explain=lambda: second.log)
+    bare.delete("schedulerprofile", "inherited")
 
 
 def test_losing_the_lease_ends_the_process(bare: Installed, start: Start) -> None:

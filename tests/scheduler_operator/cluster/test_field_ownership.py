@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.cluster.field_ownership import ForeignManager, foreign_managers, ownership_patch
+from scheduler_operator.cluster.field_ownership import (
+    ForeignManager,
+    foreign_managers,
+    is_applied_by_us,
+    ownership_patch,
+)
 
 
 def entry(manager: str, fields: dict[str, Any], operation: str = "Update", subresource: str = "") -> dict[str, Any]:
@@ -60,6 +65,21 @@ def test_adopted_fields_are_ours_and_no_others() -> None:
     ours, remaining = managed["value"]
     assert ours["fieldsV1"] == {"f:spec": {"f:replicas": {}, "f:paused": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}
     assert remaining == status
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param(entry("berth", {"f:data": {"f:x": {}}}), id="an-update-in-our-name"),
+        pytest.param(entry("kubectl", {"f:data": {"f:x": {}}}, "Apply"), id="an-apply-in-another"),
+    ],
+)
+def test_ours_is_what_our_manager_applied(stranger: dict[str, Any]) -> None:
+    assert foreign_managers(live(OURS, stranger)) == [ForeignManager(stranger["manager"], ("data.x",))]
+    _, managed = ownership_patch(live(OURS, stranger))
+    assert managed["value"] == [{**OURS, "fieldsV1": {**OURS["fieldsV1"], **stranger["fieldsV1"]}}]
+    assert is_applied_by_us(live(stranger, OURS))
+    assert not is_applied_by_us(live(stranger))
 
 
 def test_nothing_is_adopted_before_we_have_applied() -> None:

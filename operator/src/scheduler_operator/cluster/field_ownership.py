@@ -2,6 +2,8 @@
 
 Server-side apply repairs the fields that we own. A field that somebody *added* stays: its writer owns it. We
 adopt such fields: managedFields is patched so that they are ours, and the next apply removes those not desired.
+
+Anybody can call himself by our name. We only ever apply, so what that name updated is somebody else's.
 """
 
 import json
@@ -36,14 +38,7 @@ def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:
     The API server accepts the patch only for the same resourceVersion.
     """
     entries = live["metadata"].get("managedFields", [])
-    ours = next(
-        (
-            entry
-            for entry in entries
-            if (entry["manager"], entry["operation"]) == (FIELD_MANAGER, "Apply") and not entry.get("subresource")
-        ),
-        None,
-    )
+    ours = next(filter(_is_ours, entries), None)
     # What was written through a subresource (scale) cannot be adopted: its entry stays, and apply repairs the value.
     adoptable = [entry for entry in _foreign(live) if not entry.get("subresource")]
     if ours is None or not adoptable:
@@ -58,11 +53,21 @@ def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def is_applied_by_us(live: Mapping[str, Any]) -> bool:
+    """Return whether ``live`` was applied under our name."""
+    return any(map(_is_ours, live["metadata"].get("managedFields", [])))
+
+
+def _is_ours(entry: Mapping[str, Any]) -> bool:
+    written = entry["manager"], entry["operation"], entry.get("subresource", "")
+    return written == (FIELD_MANAGER, "Apply", "")
+
+
 def _foreign(live: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [
         entry
         for entry in live["metadata"].get("managedFields", [])
-        if entry["manager"] != FIELD_MANAGER
+        if not _is_ours(entry)
         and entry.get("subresource", "") in ("", _SCALE)
         and any(_RESTARTED_AT not in path for path in _paths(entry["fieldsV1"]))  # kubectl rollout restart stays
     ]

@@ -11,7 +11,12 @@ from typing import Any, Self
 
 from scheduler_operator import render
 from scheduler_operator.cluster.api import APPLY, JSON_PATCH, ApiConnection, RequestError
-from scheduler_operator.cluster.field_ownership import FIELD_MANAGER, foreign_managers, ownership_patch
+from scheduler_operator.cluster.field_ownership import (
+    FIELD_MANAGER,
+    foreign_managers,
+    is_applied_by_us,
+    ownership_patch,
+)
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
@@ -37,6 +42,7 @@ ADOPTION_ATTEMPTS = 3
 
 _FORCED = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _IMMUTABLE = {
+    "ConfigMap": ("immutable",),
     "ClusterRoleBinding": ("roleRef",),
     "RoleBinding": ("roleRef",),
     "Deployment": ("spec", "selector"),
@@ -136,7 +142,8 @@ class ClusterObjects:
         lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
         live = {_identity(item): item for items in lists for item in items}
         # Before the first change, so that a conflict leaves nothing half applied.
-        await self._check_names_are_free(profile, [manifest for manifest in desired if _identity(manifest) not in live])
+        unlisted = await self._find_unlisted(profile, [new for new in desired if _identity(new) not in live])
+        live |= {_identity(item): item for item in unlisted}
         applied: dict[Identity, Object] = {}
         for manifest in desired:
             before = live.get(_identity(manifest))
@@ -217,23 +224,31 @@ class ClusterObjects:
         # Items of a list carry neither apiVersion nor kind.
         return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer["items"]]
 
-    async def _check_names_are_free(self, profile: UserObject, missing: Sequence[Object]) -> None:
-        """Raise NameConflictError if one of the ``missing`` objects exists and is not ours.
+    async def _find_unlisted(self, profile: UserObject, missing: Sequence[Object]) -> list[Object]:
+        """Return those of the ``missing`` objects that exist. Raises NameConflictError if one of them is not ours.
 
-        They were not listed, which goes by label: an object of another may still have the name.
+        They were not listed, which goes by label: ours may have lost it, and an object of another may have the name.
         """
-        existing = await asyncio.gather(*(self._get(_kind_of(new), new["metadata"]["name"]) for new in missing))
-        foreign = []
-        for live in filter(None, existing):
-            labels, owners = live["metadata"].get("labels", {}), live["metadata"].get("ownerReferences", ())
-            has_our_labels = labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name
-            if not has_our_labels and all(owner["uid"] != profile.uid for owner in owners):
-                foreign.append(" ".join(_identity(live)))
-        if foreign:
+        answers = await asyncio.gather(*(self._get(_kind_of(new), new["metadata"]["name"]) for new in missing))
+        existing = [live for live in answers if live]
+        if foreign := [" ".join(_identity(live)) for live in existing if not self._is_ours(profile, live)]:
             raise NameConflictError(
                 f"{', '.join(foreign)} is there already and was not made for this profile; "
                 "give the profile another name, or delete what is in its way"
             )
+        return existing
+
+    def _is_ours(self, profile: UserObject, live: Object) -> bool:
+        """Return whether ``live``, which has the name of an object of ``profile``, was made for that."""
+        labels, owners = live["metadata"].get("labels", {}), live["metadata"].get("ownerReferences", ())
+        has_our_labels = labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name
+        if has_our_labels or is_applied_by_us(live) or any(owner["uid"] == profile.uid for owner in owners):
+            return True
+        # Somebody took all of these away. What we made is remembered, and the status, which nobody else writes, names
+        # the ConfigMap.
+        made = self._applied.get(_identity(live))
+        is_remembered = made is not None and made.uid == live["metadata"]["uid"]
+        return is_remembered or _identity(live) == (kinds.CONFIG_MAP.name, profile.status.get("configMap"))
 
     def forget(self, profile: str) -> None:
         """Forget what was applied for ``profile``, which is deleted."""
@@ -244,11 +259,13 @@ class ClusterObjects:
         """Apply ``manifest`` and return the object as it is then; ``live`` is the object until now."""
         digest = hashlib.sha256(json.dumps(manifest).encode()).digest()
         if live is not None:
-            if self._applied.get(_identity(live)) == AppliedVersion.of(live, digest):
+            # Others may have added fields just before our last apply, which leaves these to them.
+            has_foreign_fields = not _is_shared(live) and bool(ownership_patch(live))
+            if self._applied.get(_identity(live)) == AppliedVersion.of(live, digest) and not has_foreign_fields:
                 return live  # nothing was written since: a steady state costs no request
             if _immutable_value(manifest, manifest["kind"]) != _immutable_value(live, manifest["kind"]):
                 await self._delete(live)  # the API server never changes that field: only a new object helps
-            elif not _is_shared(live):
+            elif has_foreign_fields:
                 await self._adopt(live)
         applied: Object = await self._api.request(
             "PATCH", self._path(manifest), manifest, query=_FORCED, content_type=APPLY
