@@ -159,16 +159,16 @@ def test_what_the_schedulers_cannot_load_is_reported_and_the_last_good_one_stays
     world.kubectl("delete", "deployment", "meanwhile", "--namespace=default")
 
 
-def own_plugin(directory: Path) -> tuple[Object, Object]:
+def own_plugin(directory: Path, code: str = CODE) -> tuple[Object, Object]:
     """The plugin's code in a ConfigMap, and the PluginConfig that the command line makes of it."""
     file = directory / "not_here.py"
-    file.write_text(CODE)
+    file.write_text(code)
     declared = subprocess.run([BIN / "berth", "plugins", "--declare", file], capture_output=True, text=True, check=True)
     config = yaml.safe_load(declared.stdout)
-    digest = hashlib.sha256(CODE.encode()).hexdigest()
+    digest = hashlib.sha256(code.encode()).hexdigest()
     config["spec"]["source"] = {"configMap": {"name": "not-here", "key": file.name, "sha256": digest}}
     metadata = {"name": "not-here", "namespace": NAMESPACE}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {file.name: CODE}}, config
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {file.name: code}}, config
 
 
 def test_a_plugin_in_a_config_map_is_loaded_into_running_schedulers(world: World, tmp_path: Path) -> None:
@@ -178,10 +178,23 @@ def test_a_plugin_in_a_config_map_is_loaded_into_running_schedulers(world: World
     world.eventually(lambda: follow(world, "sourced"), 20)
     world.apply(world.deployment("lower", "sourced", 6, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("lower")) == 6, 20)
-
     assert not [pod for pod in world.bound("lower") if pod["spec"]["nodeName"][-1] in "56789"]
+
+    # Other code, which takes another right and no other process.
+    code = CODE.replace("56789", "01234")
+    world.apply(*own_plugin(tmp_path, code))
+
+    def granted() -> list[str]:
+        role = world.get("role", "berth-sourced", NAMESPACE) or {"rules": []}
+        return [digest for rule in role["rules"] if "run" in rule["verbs"] for digest in rule["resourceNames"]]
+
+    world.eventually(lambda: granted() == [hashlib.sha256(code.encode()).hexdigest()], 20)
+    world.eventually(lambda: follow(world, "sourced"), 20)
+    world.apply(world.deployment("upper", "sourced", 6, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("upper")) == 6, 20)
+    assert not [pod for pod in world.bound("upper") if pod["spec"]["nodeName"][-1] in "01234"]
     assert processes(world, "sourced") == before
-    world.kubectl("delete", "deployment", "lower", "--namespace=default")
+    world.kubectl("delete", "deployment", "lower", "upper", "--namespace=default")
 
 
 def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Path) -> None:

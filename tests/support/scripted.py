@@ -55,6 +55,16 @@ def refuses(status: int, reason: str = "", message: str = "no", **headers: str) 
     return answer
 
 
+def granting(answer: Answer) -> Answer:
+    """Answer that the caller has any right that it asks for, and everything else as ``answer`` does."""
+
+    async def grants(request: web.Request) -> web.StreamResponse:
+        is_review = request.path.endswith("/selfsubjectaccessreviews")
+        return web.json_response({"status": {"allowed": True}}, status=201) if is_review else await answer(request)
+
+    return grants
+
+
 async def resets(request: web.Request) -> web.StreamResponse:
     """Close the connection without an answer."""
     if request.transport:

@@ -387,3 +387,18 @@ def test_a_scheduler_gets_the_place_and_hash_of_code_and_may_read_it() -> None:
     assert read.plugins.keys() == {"PriceCap"}
     code = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["price-cap"], "verbs": ["get"]}
     assert code in created["Role"]["rules"]
+    run = {"apiGroups": ["berth.dev"], "resources": ["pluginsources"], "resourceNames": ["0" * 64], "verbs": ["run"]}
+    assert run in created["Role"]["rules"]
+    assert run["resources"] not in [rule["resources"] for rule in objects()["Role"]["rules"]]
+
+
+@pytest.mark.parametrize("engine", ["Python", "KubeScheduler"])
+@pytest.mark.parametrize("allows", [False, True])
+def test_only_our_own_schedulers_are_started_for_code_in_config_maps_where_the_release_allows_it(
+    engine: str, allows: bool
+) -> None:
+    scheduler_profile, release = profile(engine=engine), replace(RELEASE, allows_sources=allows)
+    # Also for a profile without such code, so that one that gets it keeps its processes.
+    created = applied(desired_objects(scheduler_profile, rendered(scheduler_profile), release))
+    (result,) = created["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert ("--allow-plugin-sources" in result["args"]) == (allows and engine == "Python")

@@ -230,7 +230,7 @@ def test_an_absent_api_server_is_logged_once_and_a_signal_ends_the_waiting(tmp_p
             stderr=subprocess.PIPE,
             env={**os.environ, "KUBECONFIG": "", "POD_NAMESPACE": "n", "POD_NAME": "p"},
         )
-        for flags in ((), ("--kubernetes-version", "1.36", "--extras", str(extras)))
+        for flags in ((), ("--kubernetes-version", "1.36", "--allow-plugin-sources", "--extras", str(extras)))
     ]
     for process in processes:
         assert process.stderr is not None

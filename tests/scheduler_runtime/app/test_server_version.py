@@ -20,7 +20,7 @@ from scheduler_runtime.reload.document_sources import ObjectName
 from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
-from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
+from tests.support.scripted import Answer, Script, granting, hangs, refuses, says, serving
 
 
 async def html(request: web.Request) -> web.StreamResponse:
@@ -90,7 +90,7 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
     text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     document = config.load(text)
     assert isinstance(document, Document)
-    async with serving(Script(otherwise=answer)) as client:
+    async with serving(Script(otherwise=granting(answer))) as client:
         settings = SchedulerSettings(
             source="x",
             text=DocumentText(text, extras),
@@ -101,6 +101,7 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
             serving=ServingSettings(address="127.0.0.1", port=0),
             user_agent="tests",
             pod=ObjectName("n", "p"),
+            allows_plugin_sources=True,
         )
         with pytest.raises(NotReadyError, match=message):
             await startup.run(settings)

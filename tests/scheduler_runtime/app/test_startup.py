@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
 
 from devcluster.system.ports import free_port
 from scheduler_runtime import config
 from scheduler_runtime.app import startup
-from scheduler_runtime.app.settings import SchedulerSettings
+from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.reload.document_sources import DocumentFiles
+from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, OwnConfigMap
 from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.serving.https import AccessRules, ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.pages import get
-from tests.support.scripted import Script, hangs, served
+from tests.support.scripted import Script, granting, hangs, served, serving
 
 TEXT = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -56,6 +62,44 @@ async def process(file: Path) -> AsyncIterator[int]:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_file_that_names_code_of_yesterday_is_read_from_the_config_map_that_it_was_made_of(
+    tmp_path: Path,
+) -> None:
+    source = {"name": "prices", "key": "prices.py", "sha256": "0" * 64}
+    old, new = (
+        DocumentText(TEXT, yaml.safe_dump(extras)) for extras in ({"plugins": {"X": {"configMap": source}}}, {})
+    )
+
+    def config_map(text: DocumentText) -> dict[str, Any]:
+        return {"metadata": {"name": "berth-a"}, "data": {"config.yaml": text.text, "berth.yaml": text.extras}}
+
+    items = [config_map(new)]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = {"items": items} if request.path.endswith("/configmaps") else config_map(new)
+        return web.json_response(body)
+
+    async with serving(Script(otherwise=granting(answer))) as client:
+        started = replace(
+            settings(tmp_path / "config.yaml", client.server, 0),
+            text=old,
+            allows_plugin_sources=True,
+            config_map=ObjectName("n", "berth-a"),
+        )
+        planner = startup.create_planner(started, Version.parse("v1.36.4"), client)
+        followed = OwnConfigMap(client, "n", "berth-a")
+        assert (await startup.first_plan(started, planner, followed)).text == new
+        items[0]["data"]["config.yaml"] = "nonsense"
+        with pytest.raises(NotReadyError, match=r"^ConfigMap n/berth-a: "):
+            await startup.first_plan(started, planner, followed)
+        items[0] = config_map(old)
+        with pytest.raises(NotReadyError, match=r"config.yaml: plugin X: ConfigMap n/prices: has no prices.py$"):
+            await startup.first_plan(started, planner, followed)
+        items.clear()
+        with pytest.raises(NotReadyError, match=r"config.yaml: plugin X: ConfigMap n/prices: has no prices.py$"):
+            await startup.first_plan(started, planner, followed)
 
 
 async def shows(port: int, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Plugins whose code is in a ConfigMap: pinned by its hash, and what was declared, or not run."""
+"""Plugins whose code is in a ConfigMap: allowed, granted and pinned by its hash, and what was declared, or not run."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from aiohttp import web
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.config import Problems, berth_options
 from scheduler_runtime.config.berth_options import BerthOptions
+from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.plugin_sources import (
     PluginSources,
@@ -82,9 +83,18 @@ def holds(code: str) -> Answer:
     return says({"metadata": {"name": "price-cap"}, "data": {"price_cap.py": code}})
 
 
+GRANTED = says({"status": {"allowed": True}}, 201)
+DENIED = says({"status": {"allowed": False}}, 201)
+
+
+def sources_of(client: Client, namespace: str = "n", grant_seconds: float = 0.0) -> PluginSources:
+    return PluginSources(client, namespace, are_allowed=True, grant_seconds=grant_seconds)
+
+
 async def load(options: BerthOptions, *answers: Answer, namespace: str = "n") -> Any:
-    async with serving(Script(list(answers))) as client:
-        return await PluginSources(client, namespace).load(options)
+    """What is loaded by a scheduler that may run the code, when the ConfigMap is answered like this."""
+    async with serving(Script([GRANTED, *answers])) as client:
+        return await sources_of(client, namespace).load(options)
 
 
 async def price_cap() -> type[Plugin]:
@@ -95,15 +105,70 @@ async def price_cap() -> type[Plugin]:
 
 
 async def test_code_with_the_declared_hash_is_run_once() -> None:
-    script = Script([holds(CODE)])
+    script = Script([GRANTED, holds(CODE), GRANTED])
     async with serving(script) as client:
-        sources = PluginSources(client, "n")
+        sources = sources_of(client)
         first, second = await sources.load(extras_with()), await sources.load(extras_with())
     assert not isinstance(first, Problems)
     assert not isinstance(second, Problems)
     assert first["PriceCap"].__name__ == "PriceCap"
     assert first["PriceCap"] is second["PriceCap"]
-    assert [request.path for request in script.received] == ["/api/v1/namespaces/n/configmaps/price-cap"]
+    assert [request.path for request in script.requests("GET")] == ["/api/v1/namespaces/n/configmaps/price-cap"]
+
+
+async def test_code_is_not_even_read_by_a_scheduler_that_was_not_started_for_it() -> None:
+    script = Script()
+    async with serving(script) as client:
+        loaded = await PluginSources(client, "n").load(extras_with())
+    assert str(loaded).startswith("plugin PriceCap: ConfigMap n/price-cap: its code is not run: this scheduler was ")
+    assert "--allow-plugin-sources" in str(loaded)
+    assert "pluginSources.enabled=true" in str(loaded)
+    assert script.received == []
+
+
+async def test_the_api_server_is_asked_for_the_right_to_run_code_with_this_hash_each_time() -> None:
+    script = Script([GRANTED, holds(CODE), DENIED])
+    options = extras_with()
+    async with serving(script) as client:
+        sources = sources_of(client)
+        assert not isinstance(await sources.load(options), Problems)
+        again = await sources.load(options)  # executed before, but the right was taken away
+    digest = hashlib.sha256(CODE.encode()).hexdigest()
+    first, second = script.requests("POST")
+    assert first == second
+    assert first.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert first.body["spec"]["resourceAttributes"] == {
+        "namespace": "n",
+        "verb": "run",
+        "group": "berth.dev",
+        "resource": "pluginsources",
+        "name": digest,
+    }
+    assert isinstance(again, Problems)
+    assert f"price_cap.py with the SHA-256 {digest} is not run, because nobody granted it" in str(again)
+    assert "a Role in namespace n with verbs [run], apiGroups [berth.dev], resources [pluginsources]" in str(again)
+    assert len(script.requests("GET")) == 1
+
+
+async def test_a_right_that_was_granted_a_moment_ago_is_waited_for() -> None:
+    script = Script([DENIED, DENIED, GRANTED, holds(CODE)])
+    async with serving(script) as client:
+        loaded = await sources_of(client, grant_seconds=60).load(extras_with())
+    assert isinstance(loaded, Mapping)
+    assert len(script.requests("POST")) == 3
+
+
+async def test_who_may_not_ask_for_rights_runs_nothing() -> None:
+    async with serving(Script([refuses(403, "Forbidden", "no right")])) as client:
+        loaded = await sources_of(client).load(extras_with())
+    assert "the API server cannot be asked whether its code may be run: 403 Forbidden: no right" in str(loaded)
+
+
+@pytest.mark.parametrize("answer", [refuses(401), refuses(429), refuses(503), resets, says("<html>")])
+async def test_an_api_server_that_does_not_say_is_asked_again_later(answer: Answer) -> None:
+    async with serving(Script([answer, answer])) as client:
+        with pytest.raises(PluginSourceUnavailableError, match=r"^ConfigMap n/price-cap: the API server cannot be ask"):
+            await sources_of(client).load(extras_with())
 
 
 @pytest.mark.parametrize(
@@ -154,8 +219,9 @@ async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_logged_onc
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
-    async with serving(Script([refuses(503), refuses(503), resets, holds(CODE)])) as client:
-        sources = PluginSources(client, "n")
+    reads = [refuses(503), refuses(503), resets, holds(CODE)]
+    async with serving(Script([answer for read in reads for answer in (GRANTED, read)])) as client:
+        sources = sources_of(client)
         loaded = await retry_until_available(lambda: sources.load(extras_with()), asyncio.Event(), Backoff(0.01, 0.02))
     assert isinstance(loaded, Mapping)
     assert loaded.keys() == {"PriceCap"}
@@ -166,7 +232,7 @@ async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_logged_onc
 async def test_a_process_that_shuts_down_waits_no_longer() -> None:
     stop = asyncio.Event()
     async with serving(Script(otherwise=refuses(503))) as client:
-        sources = PluginSources(client, "n")
+        sources = sources_of(client)
         waiting = asyncio.create_task(retry_until_available(lambda: sources.load(extras_with()), stop))
         await asyncio.sleep(0)
         stop.set()
@@ -181,7 +247,7 @@ async def test_a_process_that_shuts_down_waits_for_no_answer() -> None:
         return await hangs(request)
 
     async with serving(Script([stops_meanwhile])) as client, asyncio.timeout(20):
-        assert await retry_until_available(lambda: PluginSources(client, "n").load(extras_with()), stop) is None
+        assert await retry_until_available(lambda: sources_of(client).load(extras_with()), stop) is None
 
 
 async def test_without_a_namespace_it_says_what_to_set() -> None:

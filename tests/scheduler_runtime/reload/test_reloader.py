@@ -30,7 +30,7 @@ from scheduler_runtime.reload.plugin_sources import PluginSources
 from scheduler_runtime.reload.reloader import WAITS, PreparedChange, Reloader
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.serving.scrape_gauges import add_document_gauges
-from tests.support.scripted import Answer, Script, refuses, resets, says, serving
+from tests.support.scripted import Answer, Script, granting, refuses, resets, says, serving
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 
@@ -103,8 +103,8 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def scene(first: DocumentText = FIRST, otherwise: Answer | None = None) -> AsyncIterator[Scene]:
-    async with serving(Script(otherwise=otherwise or says({}))) as client:
-        planner = Planner(Target.parse("v1.36.4"), PluginSources(client, "n"))
+    async with serving(Script(otherwise=granting(otherwise or says({})))) as client:
+        planner = Planner(Target.parse("v1.36.4"), PluginSources(client, "n", are_allowed=True))
         running = await planner.plan(first)
         assert isinstance(running, Plan), running
         at = Scene(running, planner)

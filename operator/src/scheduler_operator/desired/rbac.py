@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from scheduler_operator.models.plugin_config import ConfigMapSource
 from scheduler_operator.resources.kinds import SYSTEM_NAMESPACE
 from scheduler_operator.resources.names import Object, generated_name, metadata
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Rule
+from scheduler_runtime.catalog.permissions import source_rule
 
 PolicyRule = dict[str, Any]
 
@@ -126,14 +128,20 @@ def lease_rules(namespace: str, name: str, *, posts_events: bool = True) -> list
     return [lease, *events]
 
 
-def own_rules(namespace: str, name: str, sources: Sequence[str] = (), *, posts_events: bool = True) -> list[Rule]:
+def own_rules(
+    namespace: str, name: str, sources: Sequence[ConfigMapSource] = (), *, posts_events: bool = True
+) -> list[Rule]:
     """Return the rules for a Python scheduler's own objects.
 
-    These are its Lease and its ConfigMap, both called ``name``, and ``sources``, the ConfigMaps with plugin code.
+    These are its Lease and its ConfigMap, both called ``name``, and ``sources``, the ConfigMaps with plugin code. Of
+    that it may run what has their hashes (ADR 22).
     """
     document = Rule(("",), ("configmaps",), ("list", "watch"), (name,), namespace)
-    code = [Rule(("",), ("configmaps",), ("get",), tuple(sources), namespace)] if sources else []
-    return [*lease_rules(namespace, name, posts_events=posts_events), document, *code]
+    rules = [*lease_rules(namespace, name, posts_events=posts_events), document]
+    if sources:
+        rules.append(Rule(("",), ("configmaps",), ("get",), tuple(source.name for source in sources), namespace))
+        rules.append(source_rule((source.sha256 for source in sources), namespace))
+    return rules
 
 
 def uncovered_rules(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:

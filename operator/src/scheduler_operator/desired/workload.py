@@ -146,16 +146,18 @@ def default_image(rendered: Rendered, release: Release) -> str:
     return f"{UPSTREAM_IMAGE}:{rendered.version}"
 
 
-def arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
+def arguments(name: str, rendered: Rendered, release: Release) -> list[str]:
     """Return the arguments of the scheduler of the profile called ``name``."""
     scheduler = rendered.scheduler
     log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
     own: tuple[str, ...] = ()
     if rendered.engine == "Python":
         own = (
-            *("--config-map", f"{namespace}/{generated_name(name)}"),
+            *("--config-map", f"{release.namespace}/{generated_name(name)}"),
             *("--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"),
             *("--kubernetes-version", str(rendered.version)),
+            # Also without a source in the profile: one that is added later is followed without new pods.
+            *(["--allow-plugin-sources"] if release.allows_sources else []),
         )
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted((scheduler.feature_gates or {}).items()))
     return [
@@ -179,7 +181,7 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
         "image": scheduler.image or default_image(rendered, release),
         "imagePullPolicy": release.image_pull_policy,
         "command": [PROGRAMS[rendered.engine]],
-        "args": arguments(name, rendered, release.namespace),
+        "args": arguments(name, rendered, release),
         "env": [
             _from_field("POD_IP", "status.podIP"),
             _from_field("POD_NAME", "metadata.name"),

@@ -52,8 +52,9 @@ def permission_problems(
         return ungranted_problems(uncovered_rules(rendered.declared, granted), plugins)
     if allows_sources or rendered.engine != "Python" or not rendered.sources:
         return None
+    config_maps = ", ".join(sorted({source.name for source in rendered.sources}))
     message = (
-        f"the code in ConfigMap {', '.join(rendered.sources)} is not run; have the chart installed with "
+        f"the code in ConfigMap {config_maps} is not run; have the chart installed with "
         "pluginSources.enabled=true, or put the plugin into the scheduler's image"
     )
     return ObjectProblems("NotLoaded", (Problem("spec.plugins", message),))

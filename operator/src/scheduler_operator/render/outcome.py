@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from scheduler_operator.models import SchedulerSpec
+from scheduler_operator.models.plugin_config import ConfigMapSource
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.resources.user_object import UserObject
@@ -57,8 +58,8 @@ class Rendered:
     """The permissions that the process and its enabled plugins need, apart from those on its own objects."""
     declared_by: Mapping[str, tuple[Rule, ...]]
     """The part of ``rules`` that PluginConfigs declare, by plugin: nobody has granted these yet."""
-    sources: tuple[str, ...] = ()
-    """The ConfigMaps with plugin code."""
+    sources: tuple[ConfigMapSource, ...] = ()
+    """The places of plugin code in ConfigMaps."""
 
     @property
     def declared(self) -> tuple[Rule, ...]:

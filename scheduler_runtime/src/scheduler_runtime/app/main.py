@@ -123,6 +123,7 @@ def create_settings(args: argparse.Namespace, text: str, document: Document, ove
         longest_parked=args.pod_max_in_unschedulable_pods_duration.seconds,
         hidden_metrics=args.disabled_metrics,
         overrides=overrides,
+        allows_plugin_sources=args.allow_plugin_sources,
         files=DocumentFiles(args.config, args.extras) if args.config else None,
         config_map=args.config_map,
         pod=own_pod(os.environ),

@@ -46,6 +46,8 @@ class SchedulerSettings:
     """The fields that the command line decides, in this document and in those that follow."""
     plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
     """Plugins that neither come with this build nor are installed, by the names that profiles use."""
+    allows_plugin_sources: bool = False
+    """Whether plugins may be run whose code is in a ConfigMap."""
     files: DocumentFiles | None = None
     """Where new documents come from, unless ``config_map`` is set."""
     config_map: ObjectName | None = None

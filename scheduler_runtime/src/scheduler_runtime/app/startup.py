@@ -25,7 +25,7 @@ from scheduler_runtime.kube.client import Client, RateLimit
 from scheduler_runtime.kube.leader_election import Leadership, LeaseSettings, unique_identity
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
-from scheduler_runtime.reload.plan import Plan, Planner, log_values
+from scheduler_runtime.reload.plan import DocumentText, Plan, Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available
 from scheduler_runtime.reload.reloader import DocumentSource, configz_page
 from scheduler_runtime.scheduling.metrics import Metrics
@@ -65,10 +65,11 @@ async def run(settings: SchedulerSettings) -> int:
             return 0
         planner = create_planner(settings, version, clients.deciding)
         pages.set_target(settings.process_info, planner.target)
-        plan = await retry_until_available(lambda: first_plan(settings, planner), stop)
+        config_map = OwnConfigMap(clients.reporting, *settings.config_map) if settings.config_map else None
+        plan = await retry_until_available(lambda: first_plan(settings, planner, config_map), stop)
         if plan is None:
             return 0
-        scheduler = assemble(settings, plan, planner, clients, metrics)
+        scheduler = assemble(settings, plan, planner, clients, metrics, config_map)
         pages.show_scheduler(scheduler)
         add_document_gauges(metrics, scheduler.reloader, _source_name(settings))
         return await scheduler.run(stop)
@@ -113,19 +114,29 @@ def create_planner(settings: SchedulerSettings, version: Version, client: Client
     target = Target(version, settings.feature_gates)
     if problems := gate_problems(target):
         raise NotReadyError("\n".join(f"--feature-gates: {problem}" for problem in problems))
-    sources = PluginSources(client, settings.namespace, settings.plugins)
+    sources = PluginSources(client, settings.namespace, settings.plugins, are_allowed=settings.allows_plugin_sources)
     return Planner(target, sources, lambda text: flags.load_document(text, settings.overrides))
 
 
-async def first_plan(settings: SchedulerSettings, planner: Planner) -> Plan:
-    """Return the plan that the process starts with.
+async def first_plan(settings: SchedulerSettings, planner: Planner, config_map: OwnConfigMap | None = None) -> Plan:
+    """Return the plan that the process starts with: that of its files, or of ``config_map`` if these are outdated.
 
     Raises NotReadyError for a document that is not valid, and PluginSourceUnavailableError.
     """
     plan = await planner.plan(settings.text)
-    if isinstance(plan, Problems):
-        raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))
-    return plan
+    if not isinstance(plan, Problems):
+        return plan
+    lines = [f"{settings.source}: {problem}" for problem in plan]
+    # A kubelet updates files up to a minute after their ConfigMap. Meanwhile they may name code that is not there any
+    # more, or that nobody may run any more.
+    current = await config_map.read() if config_map else None
+    if config_map and isinstance(current, DocumentText) and current != settings.text:
+        plan = await planner.plan(current)
+        if not isinstance(plan, Problems):
+            logger.info("starts with the ConfigMap, which is newer than the files", extra={"refused": lines})
+            return plan
+        lines = [config_map.locate(str(problem)) for problem in plan]
+    raise NotReadyError("\n".join(lines))
 
 
 def assemble(
@@ -138,7 +149,7 @@ def assemble(
 ) -> Scheduler:
     """Build the scheduler that starts with ``plan``. Raises NotReadyError.
 
-    New documents come from ``source``, by default from where the settings say.
+    New documents come from ``source``, by default from the files of the settings.
     """
     heartbeat = Heartbeat()
     try:
@@ -154,14 +165,11 @@ def assemble(
     except ValueError as error:
         overrides = settings.overrides.describe("leaderElection")
         raise NotReadyError(f"{settings.source}: leaderElection.{error}{overrides}") from error
-    if source is None:
-        in_cluster = OwnConfigMap(clients.reporting, *settings.config_map) if settings.config_map else None
-        source = in_cluster or settings.files or NoSource()
     inputs = SchedulerInputs(
         settings=settings,
         plan=plan,
         planner=planner,
-        source=source,
+        source=source or settings.files or NoSource(),
         target=planner.target,
         clients=clients,
         election=election,

@@ -8,7 +8,7 @@ the real kube-scheduler of each version.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from scheduler_runtime.catalog.declaration import Rule
@@ -37,6 +37,15 @@ PYTHON_RULES = (
     Rule(("",), ("pods",), ("get",)),
 )
 """The permissions of Berth's own scheduler with any plugins, apart from events and its own objects."""
+
+
+def source_rule(hashes: Iterable[str], namespace: str) -> Rule:
+    """Return the right to run plugins whose code is in ConfigMaps of ``namespace`` and has one of these SHA-256.
+
+    There are no objects of this resource: as with upstream's ``signers``, the names in a role are what is granted.
+    """
+    return Rule(("berth.dev",), ("pluginsources",), ("run",), tuple(hashes), namespace)
+
 
 _PVC, _PV, _CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses"
 _STORAGE, _DEVICES, _GROUPS = "storage.k8s.io", "resource.k8s.io", "scheduling.k8s.io"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scheduler_runtime.api import Watch
-from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.watch import Change, Reflector
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.reload.plan import DOCUMENT_KEY, EXTRAS_KEY, DocumentText
 from scheduler_runtime.scheduling.watched_objects import reflected_kind
 from scheduler_runtime.state.objects import ConfigMap
@@ -144,7 +144,7 @@ class OwnConfigMap:
         """
         notifier = _Notifier(notify, current)
         reflector: Reflector[ConfigMap] = Reflector(
-            reflected_kind(self._watch), self._client, lambda change: notifier.update_content(self._read(change))
+            reflected_kind(self._watch), self._client, lambda change: notifier.update_content(self._state(change.new))
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
@@ -177,10 +177,19 @@ class OwnConfigMap:
             return SourceUnreachable(f"{self._title} cannot be watched: {reflector.trouble or 'no answer yet'}")
         return None
 
-    def _read(self, change: Change[ConfigMap]) -> DocumentState:
-        if change.new is None:
+    async def read(self) -> DocumentState:
+        """Return the present content, or why there is none."""
+        kind = reflected_kind(self._watch)
+        try:
+            page = kind.read_list(await self._client.request("GET", kind.path, params=kind.params))
+        except (ApiError, NoResponseError, ValueError, RecursionError) as error:
+            return SourceUnreachable(f"{self._title} cannot be read: {error}")
+        return self._state(page.items[0] if page.items else None)
+
+    def _state(self, config_map: ConfigMap | None) -> DocumentState:
+        if config_map is None:
             return self._missing
-        data = change.new.data or {}
+        data = config_map.data or {}
         if DOCUMENT_KEY not in data:
             return NoDocument(f"{self._title} has no {DOCUMENT_KEY}; the document is followed as soon as it is there")
         return DocumentText(data[DOCUMENT_KEY], data.get(EXTRAS_KEY, ""))

@@ -1,4 +1,7 @@
-"""Plugins whose code is in ConfigMaps: pinned by its hash, and compared with what was declared about it.
+"""Plugins whose code is in ConfigMaps: granted and pinned by its hash, and compared with what was declared about it.
+
+Who may write a ConfigMap can change the code, and the document that names its hash. So code is run only if the process
+was started for that, and if the API server says that its account has the right to run code with this hash.
 
 The operator granted permissions, and arguments were checked, by the declarations alone. So code that differs from its
 hash or from its declaration is not used.
@@ -13,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import or_
+from time import monotonic
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
@@ -22,6 +26,7 @@ from pydantic.alias_generators import to_camel, to_snake
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.catalog import Action, Rule
 from scheduler_runtime.catalog.openapi_schema import structural_schema
+from scheduler_runtime.catalog.permissions import source_rule
 from scheduler_runtime.config import Problem, Problems
 from scheduler_runtime.config.berth_options import BerthOptions, ConfigMapSource, DeclaredRule, Declares
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
@@ -32,8 +37,24 @@ from scheduler_runtime.state.objects import ConfigMap
 logger = logging.getLogger(__name__)
 
 LONGEST_PAUSE_SECONDS = 5.0
+GRANT_SECONDS = 3.0
+"""The longest time that an API server is given to learn of a role that was written just before the document."""
+REVIEWS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 T = TypeVar("T")
-_decode = msgspec.json.Decoder(ConfigMap).decode
+
+
+class _ReviewStatus(msgspec.Struct, gc=False):
+    allowed: bool
+
+
+class _Review(msgspec.Struct, gc=False):
+    """The response to a SelfSubjectAccessReview."""
+
+    status: _ReviewStatus
+
+
+_decode_config_map = msgspec.json.Decoder(ConfigMap).decode
+_decode_review = msgspec.json.Decoder(_Review).decode
 
 _ADVICE = "berth plugins --declare FILE prints what to declare"
 _EXTENSION_POINTS = {"sort_key": "queueSort"}
@@ -57,12 +78,24 @@ class PluginSources:
     """Loads plugins from ConfigMaps of one namespace. The same code is executed once, however often it is loaded."""
 
     def __init__(
-        self, client: Client, namespace: str, builtin: Mapping[str, type[Plugin]] = MappingProxyType({})
+        self,
+        client: Client,
+        namespace: str,
+        builtin: Mapping[str, type[Plugin]] = MappingProxyType({}),
+        *,
+        are_allowed: bool = False,
+        grant_seconds: float = GRANT_SECONDS,
     ) -> None:
-        """``namespace`` is the scheduler's own, empty if unknown; plugins that are ``builtin`` need no source."""
+        """``namespace`` is the scheduler's own, empty if unknown; plugins that are ``builtin`` need no source.
+
+        Unless sources ``are_allowed``, no code is read or run. A right that is missing is asked for again during
+        ``grant_seconds``.
+        """
         self._client = client
         self._namespace = namespace
         self._builtin = builtin
+        self._are_allowed = are_allowed
+        self._grant_seconds = grant_seconds
         self._modules: dict[tuple[str, str], ModuleType] = {}
 
     async def load(self, extras: BerthOptions) -> Mapping[str, type[Plugin]] | Problems:
@@ -84,6 +117,9 @@ class PluginSources:
 
     async def _load_plugin(self, plugin: str, source: ConfigMapSource) -> type[Plugin] | str:
         """Return the class, or the problem with its code."""
+        # Also for code that was executed before: the right to run it may have been taken away since.
+        if refusal := await self._refuse(source):
+            return str(refusal)
         # By its hash, so that a reload which does not change the code keeps the class, and with it the framework.
         module = self._modules.get((source.key, source.sha256))
         if module is None:
@@ -99,19 +135,11 @@ class PluginSources:
 
     async def _read_code(self, source: ConfigMapSource) -> str | Problem:
         """Return the code if it has the hash that its author wrote down. Raises PluginSourceUnavailableError."""
-        title = self._title(source)
-        if not self._namespace:
-            return Problem(
-                title, "which namespace it is in is not known; set POD_NAMESPACE and POD_NAME, or give --config-map"
-            )
-        try:
-            body = await self._client.request("GET", f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}")
-            code = _decode(body).data.get(source.key)
-        except (ApiError, NoResponseError, ValueError, RecursionError) as error:
-            if isinstance(error, ApiError) and error.status not in (401, 408, 429) and error.status < 500:
-                return Problem(title, f"cannot be read: {error}")  # the API server's answer will stay the same
-            is_logged = isinstance(error, NoResponseError) and not error.sent  # by the client, which found nobody
-            raise PluginSourceUnavailableError(f"{title}: cannot be read: {error}", is_logged=is_logged) from error
+        title, path = self._title(source), f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}"
+        config_map = await self._request(f"{title}: cannot be read", _decode_config_map, "GET", path)
+        if isinstance(config_map, Problem):
+            return config_map
+        code = config_map.data.get(source.key)
         if code is None:
             return Problem(title, f"has no {source.key}")
         digest = hashlib.sha256(code.encode()).hexdigest()
@@ -120,8 +148,72 @@ class PluginSources:
             return Problem(title, f"{message}, and write its hash into spec.source.configMap.sha256")
         return code
 
+    async def _refuse(self, source: ConfigMapSource) -> Problem | None:
+        """Return why this process may not run the code, or None if it may. Raises PluginSourceUnavailableError."""
+        title = self._title(source)
+        if not self._are_allowed:
+            return Problem(
+                title,
+                "its code is not run: this scheduler was started without --allow-plugin-sources, which the operator "
+                "sets if its chart has pluginSources.enabled=true; or install the plugin's package",
+            )
+        if not self._namespace:
+            return Problem(
+                title, "which namespace it is in is not known; set POD_NAMESPACE and POD_NAME, or give --config-map"
+            )
+        failure = f"{title}: the API server cannot be asked whether its code may be run"
+        body = _access_review(source_rule([source.sha256], self._namespace))
+        give_up_at, pauses = monotonic() + self._grant_seconds, Backoff(0.1, 1.0)
+        # The operator writes the role before the document, but an API server learns of a role a moment later.
+        while True:
+            review = await self._request(failure, _decode_review, "POST", REVIEWS_PATH, body)
+            if isinstance(review, Problem):
+                return review
+            if review.status.allowed:
+                return None
+            if monotonic() >= give_up_at:
+                break
+            await asyncio.sleep(pauses.next_delay())
+        return Problem(
+            title,
+            f"{source.key} with the SHA-256 {source.sha256} is not run, because nobody granted it: the scheduler's "
+            f"account needs a Role in namespace {self._namespace} with verbs [run], apiGroups [berth.dev], resources "
+            "[pluginsources] and this hash in resourceNames; the operator writes it for the hash in a PluginConfig",
+        )
+
+    async def _request(
+        self, failure: str, decode: Callable[[bytes], T], method: str, path: str, body: object = None
+    ) -> T | Problem:
+        """Return the decoded response, or the problem of a final refusal, which begins with ``failure``.
+
+        Raises PluginSourceUnavailableError.
+        """
+        try:
+            return decode(await self._client.request(method, path, body=body))
+        except (ApiError, NoResponseError, ValueError, RecursionError) as error:
+            if isinstance(error, ApiError) and error.status not in (401, 408, 429) and error.status < 500:
+                return Problem(failure, str(error))  # the API server's answer will stay the same
+            is_logged = isinstance(error, NoResponseError) and not error.sent  # by the client, which found nobody
+            raise PluginSourceUnavailableError(f"{failure}: {error}", is_logged=is_logged) from error
+
     def _title(self, source: ConfigMapSource) -> str:
         return f"ConfigMap {self._namespace}/{source.name}" if self._namespace else f"ConfigMap {source.name}"
+
+
+def _access_review(rule: Rule) -> dict[str, Any]:
+    """Return the question whether this process has the right of ``rule``, which is about one object."""
+    attributes = {
+        "namespace": rule.namespace,
+        "group": rule.api_groups[0],
+        "resource": rule.resources[0],
+        "verb": rule.verbs[0],
+        "name": rule.resource_names[0],
+    }
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
 
 
 def _execute(code: str, source: ConfigMapSource) -> ModuleType | str:

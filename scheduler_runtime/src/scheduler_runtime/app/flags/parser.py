@@ -107,6 +107,8 @@ def create_parser() -> Parser:
     _file(flags, "extras", f"settings that the document has no fields for: {extras}", unless)
     followed = "watch this ConfigMap, with the keys config.yaml and berth.yaml"
     _add(flags, "config-map", followed, values.object_name, unless="watch the files")
+    sources = "run plugins whose code is in ConfigMaps, those that this scheduler's account has the right to run"
+    _add(flags, "allow-plugin-sources", sources, values.boolean, default="false")
     _file(flags, "kubeconfig", "credentials, if the document names none", "$KUBECONFIG, then those of the pod")
     like = f"the version of kube-scheduler to behave like; for --write-config-to {DEFAULT_MINOR} by default"
     _add(flags, "kubernetes-version", like, values.version, unless="the API server's version")
