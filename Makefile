@@ -31,7 +31,7 @@ test: $(READY) ## Every test this machine can run, but for make nightly: a quart
 nightly: $(READY) ## What takes long: tests left out of make test, oracle, faults and fuzz at full size: about an hour
 	@$(MAKE) --no-print-directory --keep-going test-nightly oracle faults fuzz
 
-fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly
+fuzz: $(READY) ## A hundred thousand odd inputs through commands, endpoints and answers of extenders (FUZZ=…): none may end them badly
 	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
 
 check: $(READY) ## Format, lint, types, import contracts, measures of the house, unit tests: about a minute

@@ -12,7 +12,6 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from scheduler_runtime import config
 from scheduler_runtime.app import flags, startup
@@ -91,7 +90,9 @@ def write_document(document: Document, args: argparse.Namespace) -> None:
     file, version = args.write_config_to, args.kubernetes_version or args.emulated_version
     target = Target(version or Version.parse(DEFAULT_MINOR), args.feature_gates)
     try:
-        Path(file).write_text(config.to_yaml(config.with_defaults(document, target)), encoding="utf-8")
+        # A new file is for us only: a document may contain the keys and passwords of extenders.
+        with open(file, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
+            output.write(config.to_yaml(config.with_defaults(document, target)))
     except OSError as error:
         message = f"{file}: cannot be written: {error.strerror}; --write-config-to chooses another file"
         raise NotReadyError(message) from error

@@ -9,6 +9,7 @@ import numpy as np
 
 from scheduler_runtime.api import Mask, Reject, Verdicts
 from scheduler_runtime.framework.hook import Hook, check_resolvable
+from scheduler_runtime.kube.events import MESSAGE_BYTES, truncate_note
 
 
 class Diagnosis:
@@ -103,4 +104,5 @@ class Diagnosis:
             # Sorted as text, as upstream does: "10 x" comes before "2 y".
             histogram = sorted(f"{count} {reason}" for reason, count in self.reasons.items())
             text += f" {', '.join(histogram)}." if histogram else ""
-        return f"{text} {', '.join(afterwards)}" if afterwards else text
+        text = f"{text} {', '.join(afterwards)}" if afterwards else text
+        return truncate_note(text, MESSAGE_BYTES)  # an extender may have a reason of its own for each of 15,000 nodes

@@ -9,16 +9,19 @@ from functools import lru_cache
 NOTE_BYTES = 1024
 """The API server refuses events whose note is longer."""
 NAME_LENGTH = 253
+MESSAGE_BYTES = 32768
+"""A condition's message: what the API server allows in those of its own types. It does not check those of pods, but
+refuses a pod of more than 1.5 MB."""
 
 
-def truncate_note(note: str) -> str:
+def truncate_note(note: str, limit: int = NOTE_BYTES) -> str:
     """Shorten ``note`` to what an event can hold, as upstream does, and replace what cannot be sent at all."""
     note = replace_unencodable(note)
     encoded = note.encode()
-    if len(encoded) <= NOTE_BYTES:
+    if len(encoded) <= limit:
         return note
     suffix = " ..."
-    return encoded[: NOTE_BYTES - len(suffix)].decode(errors="ignore") + suffix
+    return encoded[: limit - len(suffix)].decode(errors="ignore") + suffix
 
 
 def replace_unencodable(text: str) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import ssl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 Pem = bytes | Path
@@ -27,18 +31,22 @@ def client_context(authority: Pem | None, *, verifies: bool = True) -> ssl.SSLCo
 
 
 def load_certificate(context: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
-    """Load the certificate that the client shows. Raises OSError when it cannot be used.
-
-    OpenSSL reads files only: inline data is written to a file that only we can read, for as long as this takes.
-    """
-    with tempfile.TemporaryDirectory(prefix="berth-") as directory:
-        files: list[Path] = []
-        for name, pem in (("certificate", certificate), ("key", key)):
-            if isinstance(pem, bytes):
-                file = Path(directory, name)
-                file.touch(mode=0o600)
-                file.write_bytes(pem)
-                files.append(file)
-            else:
-                files.append(pem)
+    """Load the certificate that the client shows. Raises OSError when it cannot be used."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(as_file(pem)) if isinstance(pem, bytes) else pem for pem in (certificate, key)]
         context.load_cert_chain(files[0], files[1])
+
+
+@contextmanager
+def as_file(content: bytes) -> Iterator[Path]:
+    """Give ``content`` a path, which OpenSSL needs; in memory where possible, as not every disk is writable."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("pem"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield Path(f"/proc/self/fd/{file.fileno()}")
+    else:
+        with tempfile.NamedTemporaryFile() as named:  # only we can read it
+            named.write(content)
+            named.flush()
+            yield Path(named.name)

@@ -375,3 +375,28 @@ async def test_nobody_is_told_to_bind_by_a_scheduler_that_does_not_lead() -> Non
             await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
             scene.queue.remove(pod.uid)
         assert extender.received == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda question: {"FailedNodes": dict.fromkeys(question["NodeNames"], "x" * (3 << 20))}, id="one"),
+        pytest.param(lambda _: {"FailedNodes": {name: name * (1 << 20) for name in NAMES}}, id="of-each-node"),
+        pytest.param(lambda _: {"Error": "y" * (3 << 20)}, id="error"),
+        pytest.param(lambda _: {"NodeNames": ["z" * (3 << 20)]}, id="unknown-node"),
+    ],
+)
+async def test_a_reason_of_megabytes_is_cut_and_the_condition_written(answer: Answer) -> None:
+    with serving({"filter": answer}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.script.requests("PATCH"))
+            (condition,) = scene.script.requests("PATCH")[0].body["status"]["conditions"]
+            assert 100 < len(condition["message"]) < 4 * 1024
+
+
+async def test_an_answer_that_nests_too_deep_is_an_answer_that_cannot_be_read() -> None:
+    with serving({"filter": lambda _: Raw(200, b'{"x":' * 100_000 + b"1" + b"}" * 100_000)}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            assert "its answer cannot be read" in await message(scene)

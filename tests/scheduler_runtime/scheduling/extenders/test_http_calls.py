@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import ssl
+import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -113,8 +116,9 @@ async def test_the_name_on_the_certificate_may_be_another_than_that_in_the_addre
             await ask(extender, tlsConfig={"caFile": certificate, "serverName": "example.com"})
 
 
-async def test_the_scheduler_shows_a_certificate_of_its_own(tmp_path: Path) -> None:
+async def test_the_scheduler_shows_a_certificate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, key = client_pair(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")  # as in a pod whose root file system is read-only
     with secured(tmp_path, own) as (extender, authority):
         data = {"certData": base64_of(own), "keyData": base64_of(key), "caData": base64_of(authority)}
         assert await ask(extender, tlsConfig={"certFile": own, "keyFile": key, "caFile": authority}) == b"{}"
@@ -263,3 +267,62 @@ async def test_once_closed_no_connection_stays_open_after_its_answer() -> None:
         await calls.post("filter", b"{}")
         while extender.connected:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def endless(start: bytes, part: bytes) -> AsyncIterator[tuple[str, list[int]]]:
+    """An extender that answers with ``start`` and then with ``part`` for ever; gives its address, and what it sent."""
+    sent = [0]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(start)
+            while True:
+                writer.write(part)
+                sent[0] += len(part)
+                await writer.drain()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", sent
+    finally:
+        server.close()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+KERNEL = 16 << 20
+"""More than the buffers of both sides hold."""
+
+
+@pytest.mark.parametrize(
+    ("start", "part", "longest", "problem"),
+    [
+        pytest.param(OK + b"\r\n", b" " * 65536, 8 << 20, "more than 8388[0-9]{3} bytes", id="body"),
+        pytest.param(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n", 8 << 20,
+                     "more than 8388[0-9]{3} bytes", id="chunks"),
+        pytest.param(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n" * 1000, 1 << 20,
+                     "more than 65536 bytes beside its body", id="tiny-chunks"),
+        pytest.param(OK, b"X: y\r\n" * 1000, 65536, "more than 65536 bytes beside its body", id="fields"),
+        pytest.param(OK + b"X: ", b"y" * 65536, 65536, "more than 65536 bytes beside its body", id="field"),
+        pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, 65536, "more than 65536 bytes beside its body",
+                     id="interim-responses"),
+        pytest.param(OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n0\r\n", b"X: y\r\n" * 1000, 65536,
+                     "more than 65536 bytes beside its body", id="trailers"),
+    ],
+)  # fmt: skip
+async def test_an_answer_without_an_end_ends_in_a_sentence(
+    start: bytes, part: bytes, longest: int, problem: str
+) -> None:
+    began = time.process_time()
+    async with endless(start, part) as (url, sent):
+        with calling(url, httpTimeout="60s") as calls, pytest.raises(ExtenderError, match=problem):
+            await calls.post("filter", b"{}")
+        assert sent[0] < longest + KERNEL
+    assert time.process_time() - began < 5  # and not as long as the extender likes
+
+
+async def test_an_answer_may_be_as_long_as_its_question_makes_it() -> None:
+    long = "x" * (20 << 20)
+    with serving({"filter": lambda question: question}) as extender, calling(extender.url) as calls:
+        assert len(await calls.post("filter", json.dumps({"Nodes": long}).encode())) > len(long)

@@ -129,9 +129,46 @@ def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(
 def test_a_directory_is_filled_once_under_upstreams_names(tmp_path: Path) -> None:
     choose_certificate(TlsSettings(directory=str(tmp_path / "new")), "127.0.0.1")
     first = (tmp_path / "new" / "kube-scheduler.crt").read_bytes()
-    assert (tmp_path / "new" / "kube-scheduler.key").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "new").iterdir()} == {
+        "kube-scheduler.crt": 0o600,
+        "kube-scheduler.key": 0o600,
+    }
     choose_certificate(TlsSettings(directory=str(tmp_path / "new")), "127.0.0.1")
     assert (tmp_path / "new" / "kube-scheduler.crt").read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["kube-scheduler.key", "kube-scheduler.crt"])
+@pytest.mark.parametrize("kind", ["link", "dangling-link", "file", "directory"])
+def test_nothing_is_written_over_or_through_what_stands_in_the_directory(kind: str, name: str, tmp_path: Path) -> None:
+    directory, elsewhere = tmp_path / "certificates", tmp_path / "elsewhere"
+    directory.mkdir()
+    place = directory / name
+    if kind.endswith("link"):
+        place.symlink_to(elsewhere)
+    if kind == "link":
+        elsewhere.write_text("precious")
+    elif kind == "file":
+        place.write_text("precious")
+        place.chmod(0o666)
+    elif kind == "directory":
+        place.mkdir()
+    with pytest.raises(CertificateError, match=f"{name} is there without the other half of its pair; remove it"):
+        choose_certificate(TlsSettings(directory=str(directory)), "127.0.0.1")
+    assert [file.name for file in directory.iterdir()] == [name]
+    assert elsewhere.exists() == (kind == "link")
+    assert not place.is_file() or place.read_text() == "precious"
+
+
+def test_a_pair_behind_links_is_read(tmp_path: Path) -> None:
+    own = pair(tmp_path)
+    directory = tmp_path / "certificates"
+    directory.mkdir()
+    (directory / "kube-scheduler.crt").symlink_to(own.certificate_file)
+    (directory / "kube-scheduler.key").symlink_to(own.key_file)
+    certificate = choose_certificate(TlsSettings(directory=str(directory)), "127.0.0.1")
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=certificate) as port:
+        assert served(port) == ssl.PEM_cert_to_DER_cert(Path(own.certificate_file).read_text())
 
 
 def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:

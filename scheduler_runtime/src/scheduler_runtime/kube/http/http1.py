@@ -17,6 +17,9 @@ from scheduler_runtime.kube.http.transport import BufferedProtocol, ConnectionLo
 
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a proxy or NAT on the way may have forgotten it."""
+LONGEST_HEAD = 64 << 10
+"""Bytes of a response beside its body: interim responses, header fields, and frames of chunks, for which there may be a
+quarter of the body's bytes more."""
 
 
 class Http1Connection(BufferedProtocol):
@@ -31,6 +34,9 @@ class Http1Connection(BufferedProtocol):
         """What the request under way waits for."""
         self._parser = HttpResponseParser(self)
         self._body: list[bytes] = []
+        self._body_bytes = 0
+        self._longest_body: int | None = None
+        self._received_bytes = 0
         self._retry_after = ""
 
     @property
@@ -38,8 +44,10 @@ class Http1Connection(BufferedProtocol):
         """True if the operating system has taken every byte that was written."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    async def request(self, request: bytes, before_send: Callable[[], object] = lambda: None) -> Response:
-        """Send ``request`` and return its response. Raises ConnectionLostError.
+    async def request(
+        self, request: bytes, before_send: Callable[[], object] = lambda: None, longest_body: int | None = None
+    ) -> Response:
+        """Send ``request`` and return its response. Raises ConnectionLostError, also if the response is too long.
 
         After an error or a cancellation the connection is closed: a response that still comes would be taken for that
         to the next request. ``before_send`` is called right before the request is written; what it raises is raised,
@@ -50,6 +58,7 @@ class Http1Connection(BufferedProtocol):
         response: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         before_send()
         self._response = response
+        self._longest_body = longest_body
         self._transport.write(request)
         try:
             return await response
@@ -76,10 +85,17 @@ class Http1Connection(BufferedProtocol):
         if self._response is None:
             self.close()  # bytes without a request: whatever they are, no later response can be trusted
             return
+        self._received_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except HttpParserError as error:
             self._fail(f"the answer is not HTTP: {error}")
+            self.close()
+        if self._received_bytes - self._body_bytes > LONGEST_HEAD + self._body_bytes // 4:
+            self._fail(f"the answer has more than {LONGEST_HEAD} bytes beside its body")
+            self.close()
+        elif self._longest_body is not None and self._body_bytes > self._longest_body:
+            self._fail(f"the answer has more than {self._longest_body} bytes")
             self.close()
 
     def _fail(self, reason: str) -> None:
@@ -95,6 +111,7 @@ class Http1Connection(BufferedProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
+        self._body_bytes += len(body)
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -103,6 +120,7 @@ class Http1Connection(BufferedProtocol):
         complete = Response(status, b"".join(self._body), self._retry_after)
         self.is_open = self._parser.should_keep_alive()
         self._parser, self._body, self._retry_after = HttpResponseParser(self), [], ""
+        self._body_bytes = self._received_bytes = 0
         response, self._response = self._response, None
         if response is not None and not response.done():
             response.set_result(complete)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from scheduler_runtime.api import MAX_SCORE, Pod, Reject, Victims
 from scheduler_runtime.config import ExtenderConfig
+from scheduler_runtime.kube.events import truncate_note
 from scheduler_runtime.scheduling.extenders import messages
 from scheduler_runtime.scheduling.extenders.http_calls import (
     Address,
@@ -78,8 +77,10 @@ class Extender:
                 raise ExtenderError(f'extender "{self.name}" {problem}')
 
         failed, unresolvable = answer.FailedNodes or {}, answer.FailedAndUnresolvableNodes or {}
-        rejects = {name: Reject(True, reason) for name, reason in failed.items()}
-        rejects |= {name: Reject(True, reason, resolvable=False) for name, reason in unresolvable.items()}
+        rejects = {name: Reject(True, truncate_note(reason)) for name, reason in failed.items()}
+        rejects |= {
+            name: Reject(True, truncate_note(reason), resolvable=False) for name, reason in unresolvable.items()
+        }
         return allowed, rejects
 
     async def prioritize(self, pod: Pod, names: Sequence[str]) -> list[tuple[str, int]]:
@@ -165,8 +166,9 @@ class Extender:
         answer = await self._client.post(verb, question, before_send)
         try:
             return read(answer)
-        except msgspec.MsgspecError as error:
-            raise self._client.address.failed(verb, f": its answer cannot be read: {error}") from error
+        except Exception as error:  # whatever it sent: nested a thousand deep it is a RecursionError
+            problem = str(error) or type(error).__name__
+            raise self._client.address.failed(verb, f": its answer cannot be read: {problem}") from error
 
 
 def needs_nodes(config: ExtenderConfig) -> bool:

@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config import ExtenderConfig, ExtenderTLSConfig
+from scheduler_runtime.kube.events import truncate_note
 from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response
 from scheduler_runtime.kube.tls import Pem, client_context, load_certificate
@@ -24,6 +25,10 @@ from scheduler_runtime.kube.tls import Pem, client_context, load_certificate
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
 """How many calls to one extender are under way at a time; further ones wait until one of them is answered."""
+
+LEAST_ANSWER = 8 << 20
+"""Bytes that an answer may always have, enough for a reason for each of ten thousand nodes. Beside them it may be twice
+as long as its question: if an extender is sent nodes as objects, it repeats them."""
 
 SAFE_IN_PATHS = "/%:@!$&'()*+,;=~"
 SAFE_IN_QUERIES = SAFE_IN_PATHS + "?"
@@ -36,7 +41,7 @@ class ExtenderError(Exception):
     """
 
     def __init__(self, problem: str, *, sent: bool = True) -> None:
-        super().__init__(problem)
+        super().__init__(truncate_note(problem))  # names and reasons in it are the extender's, and may be megabytes
         self.sent = sent
 
 
@@ -117,7 +122,7 @@ class ExtenderClient:
         async with self._connection(target) as connection:
             was_idle = connection.idle_since > 0
             try:
-                return await connection.request(request, before_send)
+                return await connection.request(request, before_send, LEAST_ANSWER + 2 * len(request))
             except ConnectionLostError:
                 # Lost on a connection that was idle: most likely it was closed before the question arrived.
                 if not (may_repeat and was_idle):

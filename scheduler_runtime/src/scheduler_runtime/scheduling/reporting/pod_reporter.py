@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler_runtime.framework import DECISION, Unschedulable
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.events import replace_unencodable
+from scheduler_runtime.kube.events import MESSAGE_BYTES, truncate_note
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.nominations import Nominations
@@ -56,7 +56,8 @@ class PodConditions:
 
     def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
         """Make the pod's status contain ``reason``, ``message`` and the nominated node, if it does not yet."""
-        condition, is_new = pod_condition(pod, "PodScheduled", "False", reason, replace_unencodable(message))
+        message = truncate_note(message, MESSAGE_BYTES)
+        condition, is_new = pod_condition(pod, "PodScheduled", "False", reason, message)
         # What we wrote ourselves counts more than the newest version that a watch has shown.
         nominated = self._expected.pop(pod.metadata.uid, pod.status.nominated_node_name)
         if not is_new and not self._nomination_patch(pod, nominated):

@@ -11,13 +11,13 @@ import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from scheduler_runtime.kube.log_once import LogOnce
+from scheduler_runtime.kube.tls import as_file
 from scheduler_runtime.serving.https.sni import NamedPair, SniCertificates
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def choose_certificate(settings: TlsSettings, address: str) -> Certificate:
         certificate = FileCertificate(Path(settings.certificate_file), Path(settings.key_file), settings)
     elif settings.directory:
         files = [Path(settings.directory) / f"{PAIR_NAME}.{ending}" for ending in ("crt", "key")]
-        if not all(file.exists() for file in files):
+        if not all(os.path.lexists(file) for file in files):
             _write_pair(files[0], files[1], address)
         certificate = FileCertificate(files[0], files[1], settings)
     else:
@@ -154,7 +154,7 @@ class GeneratedCertificate:
             now = self._clock()
             if self._context is None or now - self._generated_at > RENEW_SECONDS:
                 certificate, key = _generate_pair(self._address)
-                with _as_file(key + certificate) as file:
+                with as_file(key + certificate) as file:
                     self._context = _load_pair(context_for(self._settings), file, file)
                 self._generated_at = now
             return self._context
@@ -200,14 +200,31 @@ def _generate_pair(address: str) -> tuple[bytes, bytes]:
 
 
 def _write_pair(certificate: Path, key: Path, address: str) -> None:
-    certificate_pem, key_pem = _generate_pair(address)
+    """Write a new pair of files that only we can read. Raises CertificateError if a file of either name is there."""
+    directory = certificate.parent
+    for file in (certificate, key):
+        # Half a pair is somebody's and is not replaced; and nothing is written through a link, wherever it leads.
+        if os.path.lexists(file):
+            text = f"{file} is there without the other half of its pair; remove it, and both are written anew"
+            raise CertificateError(text)
     try:
-        certificate.parent.mkdir(parents=True, exist_ok=True)
-        key.touch(mode=0o600)  # before anything is in it that others must not read
-        key.write_bytes(key_pem)
-        certificate.write_bytes(certificate_pem)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file, pem in zip((certificate, key), _generate_pair(address), strict=True):
+            _write_new(file, pem)
     except OSError as error:
-        raise CertificateError(f"{certificate.parent}: a certificate cannot be written: {error.strerror}") from error
+        raise CertificateError(f"{directory}: a certificate cannot be written: {error.strerror}") from error
+
+
+def _write_new(file: Path, content: bytes) -> None:
+    """Write a file of mode 0600 under a name that nobody has; whoever reads it finds it complete. Raises OSError."""
+    # Made under a name that nobody can guess, so that no link or file of another user stands there.
+    descriptor, unfinished = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as new:
+            new.write(content)
+        os.link(unfinished, file)  # unlike a rename it replaces nothing
+    finally:
+        os.unlink(unfinished)
 
 
 def _load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> ssl.SSLContext:
@@ -218,18 +235,3 @@ def _load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> ssl.SSL
     except OSError as error:
         raise CertificateError(f"{certificate} and {key} cannot be read: {error.strerror}") from error
     return context
-
-
-@contextmanager
-def _as_file(content: bytes) -> Iterator[Path]:
-    """Give ``content`` a path, which OpenSSL needs; in memory where possible, as not every disk is writable."""
-    if hasattr(os, "memfd_create"):
-        with os.fdopen(os.memfd_create("serving"), "wb") as file:
-            file.write(content)
-            file.flush()
-            yield Path(f"/proc/self/fd/{file.fileno()}")
-    else:
-        with tempfile.NamedTemporaryFile() as named:
-            named.write(content)
-            named.flush()
-            yield Path(named.name)
