@@ -14,11 +14,15 @@ import pytest
 import yaml
 
 from scheduler_operator.cli.declare import declare_plugins
+from scheduler_operator.desired.rbac import namespaced
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_runtime import config
 from scheduler_runtime.api import Handle, LabelColumn, NodeTable, Plugin
 from scheduler_runtime.catalog import HOOK_POINTS
 from scheduler_runtime.catalog.declaration import UNPOINTED_HOOKS
+from scheduler_runtime.catalog.permissions import source_rule
+from scheduler_runtime.config import berth_options
+from scheduler_runtime.config.berth_options import BerthOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/plugins.md").read_text()
@@ -71,6 +75,18 @@ def test_the_page_about_profiles_declares_what_the_example_is() -> None:
     spec = yaml.safe_load(manifest)["spec"]
     assert spec["declares"] == declared["spec"]["declares"]
     assert spec["source"]["configMap"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_by_hand_the_example_is_named_and_granted_by_its_hash(folder: Path) -> None:
+    options = berth_options.load((folder / "berth.yaml").read_text(), "berth.yaml")
+    assert isinstance(options, BerthOptions), str(options)
+    source = options.plugins["PriceCap"].config_map
+    assert source is not None
+    assert source.sha256 == hashlib.sha256((folder / source.key).read_bytes()).hexdigest()
+    role = yaml.safe_load((folder / "role.yaml").read_text())
+    read = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [source.name], "verbs": ["get"]}
+    granted = source_rule([source.sha256], role["metadata"]["namespace"])
+    assert role["rules"] == [read, *namespaced(granted.namespace, [granted])]
 
 
 @pytest.mark.thorough
