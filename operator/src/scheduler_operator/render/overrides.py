@@ -5,9 +5,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import jsonpatch
+from jsonpointer import JsonPointerException
+
 from scheduler_operator.models.override import Override
 from scheduler_operator.render.origins import Fields, Origin, Origins, pointer_steps, with_origins
-from scheduler_runtime.catalog.bounds import describe_value, excess
+from scheduler_runtime.catalog.bounds import cut, describe_value, excess
 from scheduler_runtime.config import Problem
 from scheduler_runtime.config.problems import Step
 
@@ -21,6 +24,8 @@ _PROTECTED_FIELDS = (
 )
 """Fields of the document that other generated objects rely on."""
 _MISSING = object()
+MAX_REASON = 200
+"""Characters of the library's reason, which may repeat a value."""
 AnyDict = TypeVar("AnyDict", bound=dict[str, Any])
 """The document, or the origins of its values."""
 
@@ -78,7 +83,7 @@ def _apply_one(document: AnyDict, override: Override) -> AnyDict | str:
     if override.lacks_value:
         return f"{override.op} needs a value"
     what = f"{override.source} to {override.path}" if override.source else override.path
-    # The source has to exist, and the parent of the target.
+    # The source has to exist, and the parent of the target. Looked up here: the library's error has the whole document.
     source = override.source if override.op in ("move", "copy") else override.path
     needed = [] if override.op == "add" else [source or ""]
     if override.op in ("add", "move", "copy"):
@@ -86,74 +91,39 @@ def _apply_one(document: AnyDict, override: Override) -> AnyDict | str:
     for pointer in needed:
         if _resolve(document, pointer) is _MISSING:
             return f"cannot {override.op} {what}: there is no {pointer} in the rendered document"
-    if override.op == "test" and _resolve(document, override.path) != override.value:
-        return f"the document has not {describe_value(override.value)} at {override.path}: nothing was rendered"
     try:
         return _patched(document, override, override.value)
-    except (LookupError, TypeError, ValueError) as error:
-        return f"cannot {override.op} {what} in the rendered document: {error}"
+    except jsonpatch.JsonPatchTestFailed:
+        return f"the document has not {describe_value(override.value)} at {override.path}: nothing was rendered"
+    except (jsonpatch.JsonPatchException, JsonPointerException, LookupError, TypeError) as error:
+        return f"cannot {override.op} {what} in the rendered document: {cut(str(error), MAX_REASON)}"
 
 
 def _patch_origins(tree: Fields, override: Override, origin: Origin) -> Fields:
     """Return the origins after the same operation: they have the document's shape."""
+    if override.op == "test":
+        return tree
     return _patched(tree, override, with_origins(override.value, origin.below(["value"])))
 
 
 def _patched(whole: AnyDict, override: Override, value: Any) -> AnyDict:
     """Return ``whole`` after the operation, with ``value`` for that of the override.
 
-    Only what lies on the way to a change is copied. All else is shared with the whole before, and so is what a copy
-    operation puts into a second place: nothing changes it later. So the cost is that of the way, not of the whole.
-    Raises LookupError, TypeError or ValueError where a list has no such index, or nothing can be in the value there.
+    Only what lies on the way to a change is copied; the library then works in place. All else is shared with the whole
+    before, and so is what a copy operation puts into a second place: nothing changes it later. So the cost is that of
+    the way, not of the whole. Raises JsonPatchException, JsonPointerException, LookupError or TypeError.
     """
-    source, path = override.source or "", override.path
-    match override.op:
-        case "test":
-            return whole
-        case "remove":
-            return _removed(whole, path)
-        case "move":
-            if path.startswith(f"{source}/"):
-                raise ValueError("nothing can be moved into itself")
-            return _put(_removed(whole, source), path, _resolve(whole, source))
-        case "copy":
-            return _put(whole, path, _resolve(whole, source))
-        case "add":
-            return _put(whole, path, value)
-        case "replace":
-            return _put(whole, path, value, replacing=True)
-
-
-def _removed(whole: AnyDict, pointer: str) -> AnyDict:
-    *way, last = pointer_steps(pointer, whole)
-    changed, holder = _copied_way(whole, way)
-    del holder[last]
-    return changed
-
-
-def _put(whole: AnyDict, pointer: str, value: Any, replacing: bool = False) -> AnyDict:
-    *way, last = pointer_steps(pointer, whole)
-    changed, holder = _copied_way(whole, way)
-    if isinstance(holder, dict) or replacing:
-        holder[last] = value
-        return changed
-    index = len(holder) if last == "-" else last
-    if not isinstance(index, int) or index > len(holder):
-        raise LookupError(f"{describe_value(last)} is no index of a list of {len(holder)}")
-    holder.insert(index, value)
-    return changed
-
-
-def _copied_way(whole: AnyDict, way: Sequence[Step]) -> tuple[AnyDict, Any]:
-    """Return ``whole`` with copies of all that lies on the ``way``, and that to which it leads."""
     changed = copy(whole)
-    holder: Any = changed
-    for step in way:
-        holder[step] = copy(holder[step])
-        holder = holder[step]
-    if not isinstance(holder, dict | list):
-        raise TypeError("what is there is a single value, in which nothing can be")
-    return changed, holder
+    for pointer in filter(None, (override.source, override.path)):
+        holder: Any = changed
+        for step in pointer_steps(pointer, whole)[:-1]:
+            holder[step] = copy(holder[step])
+            holder = holder[step]
+    operation: dict[str, Any] = {"op": override.op, "path": override.path, "from": override.source, "value": value}
+    if override.op == "copy":  # as an addition: the library's own copy is a deep one
+        operation |= {"op": "add", "value": _resolve(whole, override.source or "")}
+    jsonpatch.JsonPatch([operation]).apply(changed, in_place=True)
+    return changed
 
 
 def _resolve(whole: AnyDict, pointer: str) -> Any:

@@ -26,7 +26,6 @@ from scheduler_operator.render.outcome import (
     required_rules,
     summarize,
 )
-from scheduler_operator.render.overrides import apply_overrides
 from scheduler_operator.render.plugin_configs import Declarations, read_declarations, unused_arguments
 from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources.user_object import UserObject
@@ -264,6 +263,8 @@ class RenderPass:
         raw, tree = assemble(self.drafts, self.inputs.namespace)
         if not self.owner.spec.overrides:
             return raw, Origins(tree)
+        from scheduler_operator.render.overrides import apply_overrides  # jsonpatch: slow to import, seldom needed
+
         # Overrides belong to the process, so they are the owner's, and their problems too.
         patched = apply_overrides(raw, tree, self.owner.spec.overrides, self.owner.name)
         self.add_problems(self.owner.name, patched.problems)
