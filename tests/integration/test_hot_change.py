@@ -1,5 +1,6 @@
 """A profile that changes while its schedulers run: they and the operator are pods of a process node."""
 
+import contextlib
 import hashlib
 import json
 import statistics
@@ -15,6 +16,7 @@ import yaml
 
 import devcluster
 from devcluster import Cluster, Spec
+from devcluster.model.api import AdminApi, RefusedError
 from examples.demo.installation import NAMESPACE
 from tests.support.world import UNHURRIED, Object, World, on_process_nodes
 
@@ -222,3 +224,61 @@ def test_a_document_that_somebody_deletes_or_spoils_is_put_back_and_nobody_stops
         world.eventually(lambda: not any("error" in member for member in members(world, "spoiled")), 20)
         world.eventually(lambda: follow(world, "spoiled"), 20)
     assert processes(world, "spoiled") == before
+
+
+@pytest.fixture
+def writer(world: World, cluster: Cluster) -> Iterator[AdminApi]:
+    """The account of somebody who may write the ConfigMaps of Berth's namespace, and nothing else."""
+    name = {"name": "cmwriter", "namespace": NAMESPACE}
+    rbac = "rbac.authorization.k8s.io"
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "RoleBinding",
+        "metadata": name,
+        "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "cmwriter"},
+        "subjects": [{"kind": "ServiceAccount", **name}],
+    }
+    role = {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": name, "rules": rules}
+    world.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": name}, role, binding)
+    token = world.kubectl("create", "token", "cmwriter", f"--namespace={NAMESPACE}")
+    with AdminApi(cluster.server, cluster.ca, token) as api:
+        yield api
+
+
+@pytest.fixture
+def without_policy(world: World) -> Iterator[None]:
+    """Nobody but RBAC decides who writes ConfigMaps."""
+    (binding,) = world.kubectl.items(POLICY_BINDING, "--field-selector=metadata.name=berth-configmaps")
+    world.kubectl("delete", POLICY_BINDING, "berth-configmaps")
+    yield
+    metadata = {key: binding["metadata"][key] for key in ("name", "labels", "annotations")}
+    world.apply({**binding, "metadata": metadata})
+
+
+POLICY_BINDING = "validatingadmissionpolicybindings"
+
+
+@pytest.mark.usefixtures("without_policy")
+def test_a_writer_of_its_config_map_runs_no_code_even_without_the_policy(
+    world: World, cluster: Cluster, writer: AdminApi, tmp_path: Path
+) -> None:
+    before, ran = running(world, "attacked"), tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'a').close()"
+    source = {"name": "berth-attacked", "key": "e.py", "sha256": hashlib.sha256(code.encode()).hexdigest()}
+    attack = {"data": {"e.py": code, "berth.yaml": json.dumps({"plugins": {"E": {"configMap": source}}})}}
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/berth-attacked"
+
+    def is_refused() -> bool:
+        """Whether both schedulers have seen it, and say so in their logs."""
+        with contextlib.suppress(RefusedError):  # the policy, and the account's role, take a moment
+            writer.merge(path, attack)
+        logs = [log.read_text() for log in cluster.directory.rglob("current") if "berth-attacked" in str(log)]
+        return len([log for log in logs if "e.py with the SHA-256" in log and "nobody granted it" in log]) == len(
+            before
+        )
+
+    world.eventually(is_refused, 60)
+    world.eventually(lambda: follow(world, "attacked"), 30)
+    assert not ran.exists()
+    assert processes(world, "attacked") == before
