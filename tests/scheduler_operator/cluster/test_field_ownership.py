@@ -68,14 +68,12 @@ def test_adopted_fields_are_ours_and_no_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "stranger",
-    [
-        pytest.param(entry("berth", {"f:data": {"f:x": {}}}), id="an-update-in-our-name"),
-        pytest.param(entry("kubectl", {"f:data": {"f:x": {}}}, "Apply"), id="an-apply-in-another"),
-    ],
+    ("manager", "operation", "name"),
+    [("berth", "Update", "somebody under the name berth"), ("kubectl", "Apply", "kubectl")],
 )
-def test_ours_is_what_our_manager_applied(stranger: dict[str, Any]) -> None:
-    assert foreign_managers(live(OURS, stranger)) == [ForeignManager(stranger["manager"], ("data.x",))]
+def test_ours_is_what_our_manager_applied(manager: str, operation: str, name: str) -> None:
+    stranger = entry(manager, {"f:data": {"f:x": {}}}, operation)
+    assert foreign_managers(live(OURS, stranger)) == [ForeignManager(name, ("data.x",))]
     _, managed = ownership_patch(live(OURS, stranger))
     assert managed["value"] == [{**OURS, "fieldsV1": {**OURS["fieldsV1"], **stranger["fieldsV1"]}}]
     assert is_applied_by_us(live(stranger, OURS))

@@ -150,6 +150,15 @@ async def test_the_api_server_is_asked_for_the_right_to_run_code_with_this_hash_
     assert len(script.requests("GET")) == 1
 
 
+async def test_no_code_of_a_document_is_run_if_a_right_to_some_of_it_is_missing() -> None:
+    (plugin,) = extras_with().plugins.values()
+    script = Script([GRANTED, DENIED, DENIED])
+    async with serving(script) as client:
+        loaded = await sources_of(client).load(BerthOptions(plugins={"PriceCap": plugin, "B": plugin, "C": plugin}))
+    assert str(loaded).startswith("plugin B: ConfigMap n/price-cap: price_cap.py with the SHA-256")
+    assert [request.method for request in script.received] == ["POST", "POST"]
+
+
 async def test_a_right_that_was_granted_a_moment_ago_is_waited_for() -> None:
     script = Script([DENIED, DENIED, GRANTED, holds(CODE)])
     async with serving(script) as client:

@@ -29,7 +29,13 @@ class ForeignManager:
 
 def foreign_managers(live: Mapping[str, Any]) -> list[ForeignManager]:
     """Return the others who own fields of ``live``; status and a requested restart are theirs to write."""
-    return [ForeignManager(entry["manager"], tuple(_paths(entry["fieldsV1"]))) for entry in _foreign(live)]
+    impostor = f"somebody under the name {FIELD_MANAGER}"
+    return [
+        ForeignManager(
+            impostor if entry["manager"] == FIELD_MANAGER else entry["manager"], tuple(_paths(entry["fieldsV1"]))
+        )
+        for entry in _foreign(live)
+    ]
 
 
 def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -103,12 +103,16 @@ class PluginSources:
 
         Raises PluginSourceUnavailableError.
         """
+        sources = {name: own.config_map for name, own in extras.plugins.items() if own.config_map}
+        # Before any code is run, and again for code that was run before: its right may have been taken away since. The
+        # first refusal is enough, as newer documents wait, and a document may have thousands.
+        for name, source in sources.items():
+            if refusal := await self._refuse(source):
+                return Problems((Problem(f"plugin {name}", str(refusal)),))
         loaded = dict(self._builtin)
         problems: list[Problem] = []
-        for name, own in extras.plugins.items():
-            if own.config_map is None:
-                continue
-            plugin = await self._load_plugin(name, own.config_map)
+        for name, source in sources.items():
+            plugin = await self._load_plugin(name, source)
             if isinstance(plugin, str):
                 problems.append(Problem(f"plugin {name}", plugin))
             else:
@@ -117,9 +121,6 @@ class PluginSources:
 
     async def _load_plugin(self, plugin: str, source: ConfigMapSource) -> type[Plugin] | str:
         """Return the class, or the problem with its code."""
-        # Also for code that was executed before: the right to run it may have been taken away since.
-        if refusal := await self._refuse(source):
-            return str(refusal)
         # By its hash, so that a reload which does not change the code keeps the class, and with it the framework.
         module = self._modules.get((source.key, source.sha256))
         if module is None:
