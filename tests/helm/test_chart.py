@@ -16,6 +16,7 @@ from scheduler_operator.resources.names import RESERVED
 READER_BINDINGS = "berth-operator-reader-bindings"
 EVENTS = "berth-operator:events"
 KUBE_SCHEDULER = "berth-operator:kube-scheduler"
+WITH_KUBE_SCHEDULER = "profiles.allowed.engines={KubeScheduler}"
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/berth"
 HELM = Path(sys.executable).parent / "helm"
@@ -82,7 +83,7 @@ def test_the_operator_can_neither_escalate_nor_do_everything(chart: dict[tuple[s
 
 @pytest.mark.parametrize("by_choice", [False, True], ids=["generated-rules", "system-roles"])
 def test_the_operator_binds_roles_of_the_cluster_by_name_and_only_by_choice(by_choice: bool) -> None:
-    objects = template(f"kubeScheduler.systemRoles={str(by_choice).lower()}")
+    objects = template(WITH_KUBE_SCHEDULER, f"kubeScheduler.systemRoles={str(by_choice).lower()}")
     binds = [rule for rule in rules(objects) if "bind" in rule["verbs"]]
     assert all(rule["verbs"] == ["bind"] for rule in binds)
     system_roles = {("clusterroles", *(f"system:{name}" for name in SYSTEM_ROLES))} if by_choice else set()
@@ -91,9 +92,14 @@ def test_the_operator_binds_roles_of_the_cluster_by_name_and_only_by_choice(by_c
     assert (("ClusterRole", KUBE_SCHEDULER) in objects) != by_choice
 
 
-def test_a_plugin_config_may_declare_nothing_of_what_only_kube_scheduler_gets(
-    chart: dict[tuple[str, str], Any],
-) -> None:
+def test_the_operator_has_no_rights_for_an_engine_that_profiles_may_not_have(chart: dict[tuple[str, str], Any]) -> None:
+    for objects in (chart, template("kubeScheduler.systemRoles=true")):
+        assert ("ClusterRole", KUBE_SCHEDULER) not in objects
+        assert "bind" not in {verb for rule in rules(objects) for verb in rule["verbs"]}
+
+
+def test_a_plugin_config_may_declare_nothing_of_what_only_kube_scheduler_gets() -> None:
+    chart = template(WITH_KUBE_SCHEDULER)
     (selector,) = chart["ClusterRole", "berth-plugin-permissions"]["aggregationRule"]["clusterRoleSelectors"]
     labels = chart["ClusterRole", KUBE_SCHEDULER]["metadata"]["labels"]
     assert not selector["matchLabels"].items() <= labels.items()
@@ -164,7 +170,11 @@ def test_one_replica_has_no_budget_for_disruptions() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["replica=1", "replicas=many", "image.pullPolicy=Sometimes", "image.tags=1", "logLevel=11", "resources.cpu=1"],
+    [
+        *("replica=1", "replicas=many", "image.pullPolicy=Sometimes", "image.tags=1", "logLevel=11", "resources.cpu=1"),
+        *("profiles.allowed.engines={Rust}", "profiles.allowed.engines={}", "profiles.allowed.images={it's}"),
+        *("profiles.allowed.podLabels={example.com}", "profiles.allowed.podAnnotations={*/}", "profiles.images={a}"),
+    ],
 )
 def test_a_value_that_does_not_exist_or_does_not_fit_is_refused(value: str) -> None:
     answer = helm("template", "berth", str(CHART), "--set", value)
@@ -184,11 +194,60 @@ def test_the_notes_begin_with_the_profile_of_the_readme() -> None:
     assert yaml.safe_load(notes) == yaml.safe_load(readme)
 
 
+def policies(*arguments: str) -> dict[str, Any]:
+    """The specs of the admission policies by name."""
+    answer = helm("template", "berth", str(CHART), *arguments)
+    objects = [item for item in yaml.safe_load_all(answer.stdout) if item]
+    return {item["metadata"]["name"]: item["spec"] for item in objects if item["kind"] == "ValidatingAdmissionPolicy"}
+
+
 def test_the_policies_speak_of_the_releases_own_accounts() -> None:
-    answer = helm("template", "berth", str(CHART), "--namespace", "schedulers")
-    policies = [
-        item for item in yaml.safe_load_all(answer.stdout) if item and item["kind"] == "ValidatingAdmissionPolicy"
+    specs = policies("--namespace", "schedulers")
+    about_accounts = {
+        name: spec for name, spec in specs.items() if name.startswith(("berth-operator", "berth-scheduler"))
+    }
+    assert len(about_accounts) == 6
+    for spec in about_accounts.values():
+        assert "system:serviceaccount:schedulers:berth-" in spec["matchConditions"][0]["expression"]
+
+
+def test_every_policy_is_in_force_and_lets_nothing_pass_when_it_cannot_be_evaluated(
+    chart: dict[tuple[str, str], Any],
+) -> None:
+    bound = {item["spec"]["policyName"] for (kind, _), item in chart.items() if kind.endswith("PolicyBinding")}
+    made = {name: item for (kind, name), item in chart.items() if kind == "ValidatingAdmissionPolicy"}
+    assert bound == set(made)
+    assert {item["spec"]["failurePolicy"] for item in made.values()} == {"Fail"}
+
+
+def test_what_profiles_may_have_reaches_the_policy_and_the_operator() -> None:
+    values = (
+        *("image.repository=registry.example/berth", "image.tag=7", "scheduler.image=mine:1"),
+        *("profiles.allowed.engines={Python,KubeScheduler}", "profiles.allowed.images={registry.example/team/}"),
+        *("profiles.allowed.priorityClasses={high}", "profiles.allowed.podAnnotations={example.com/}"),
+    )
+    chart = template(*values)
+    (container,) = operator(chart)["containers"]
+    assert [argument for argument in container["args"] if argument.startswith("--allowed-")] == [
+        "--allowed-engines=Python,KubeScheduler",
+        "--allowed-images=mine:1,registry.example/berth:7,registry.k8s.io/kube-scheduler,registry.example/team/",
+        "--allowed-priority-classes=high",
+        "--allowed-pod-labels=",
+        "--allowed-pod-annotations=example.com/",
     ]
-    for policy in policies:
-        conditions = " ".join(condition["expression"] for condition in policy["spec"]["matchConditions"])
-        assert "system:serviceaccount:schedulers:berth-" in conditions, policy["metadata"]["name"]
+    spec = chart["ValidatingAdmissionPolicy", "berth-profile-limits"]["spec"]
+    written = " ".join(validation["expression"] for validation in spec["validations"])
+    assert '["mine:1","registry.example/berth:7","registry.k8s.io/kube-scheduler","registry.example/team/"]' in written
+
+
+def test_kube_scheduler_is_an_engine_only_where_that_is_allowed(chart: dict[tuple[str, str], Any]) -> None:
+    (container,) = operator(chart)["containers"]
+    assert "--allowed-engines=Python,ConfigMap" in container["args"]
+    assert "kube-scheduler" not in yaml.safe_dump(chart["ValidatingAdmissionPolicy", "berth-profile-limits"])
+
+
+def test_schedulers_may_preempt_system_critical_pods_only_where_that_is_allowed() -> None:
+    assert "berth-scheduler-deletions" in policies()
+    allowing = policies("--set", "scheduler.mayPreemptCriticalPods=true")
+    assert "berth-scheduler-deletions" not in allowing
+    assert "2000000000" not in yaml.safe_dump(allowing)

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,16 @@ class Election:
         return [*durations, "--retry-period", "1"]
 
 
+VALUES = (
+    *("replicas=0", "image.repository=berth", "image.tag=test"),
+    "profiles.allowed.engines={Python,KubeScheduler,ConfigMap}",
+    "profiles.allowed.images={registry.example.com/,mine,pinned:1}",
+    "profiles.allowed.priorityClasses={important}",
+    "profiles.allowed.podLabels={example.com/}",
+    "profiles.allowed.podAnnotations={example.com/,exact.example.com/key}",
+)
+"""The chart's values: not every engine is allowed without them."""
+
 UNHURRIED = Election(30, 20)
 """Nobody is to lose the lease because the machine is slow."""
 QUICK = Election(4, 3)
@@ -53,6 +63,8 @@ class Installed:
     cluster: Cluster
     api: AdminApi
     directory: Path
+    arguments: tuple[str, ...]
+    """The command line that the chart gives the operator."""
 
     def apply(self, *objects: Object) -> None:
         text = yaml.safe_dump_all(objects)
@@ -103,30 +115,42 @@ class Installed:
         events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
         return [event["note"] for event in events if event["regarding"]["name"] == profile]
 
-    def token(self) -> str:
-        return self.cluster.kubectl("create", "token", "berth-operator", "-n", NAMESPACE).stdout
+    def token(self, account: str = "berth-operator") -> str:
+        return self.cluster.kubectl("create", "token", account, "-n", NAMESPACE).stdout
+
+    def as_account(self, name: str) -> AdminApi:
+        """The API server, as one of the accounts of our namespace."""
+        return AdminApi(self.cluster.server, self.cluster.ca, self.token(name))
 
     def operator(
-        self, name: str, token: str = "", through: str = "", election: Election = UNHURRIED
+        self,
+        name: str,
+        token: str = "",
+        through: str = "",
+        election: Election = UNHURRIED,
+        arguments: Sequence[str] = (),
     ) -> "RunningOperator":
-        """Start an operator called ``name``, which finds the API server at ``through`` if that is given."""
-        return RunningOperator(self, name, token or self.token(), through, election)
+        """Start an operator called ``name``, which finds the API server at ``through`` if that is given.
+
+        ``arguments`` come after those of the chart, and so replace them.
+        """
+        return RunningOperator(self, name, token or self.token(), through, [*election.flags, *arguments])
 
 
 class RunningOperator:
     """One process of the operator, with its log and its endpoints."""
 
-    def __init__(self, installed: Installed, name: str, token: str, through: str, election: Election) -> None:
+    def __init__(self, installed: Installed, name: str, token: str, through: str, arguments: Sequence[str]) -> None:
         self.directory = installed.directory / name
         self.directory.mkdir()
         self.token_file = self.directory / "token"
         self.token_file.write_text(token)
         self.port = free_port()
         environment = {"PATH": os.environ["PATH"], "POD_NAME": name, "POD_NAMESPACE": NAMESPACE, "POD_IP": "127.0.0.1"}
-        argv = ["--kubeconfig", self._kubeconfig(installed.cluster, through), "--scheduler-image", "berth:test"]
+        argv = [*installed.arguments, "--kubeconfig", self._kubeconfig(installed.cluster, through), *arguments]
         with (self.directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [BIN / "berth-operator", *argv, *election.flags, "--port", str(self.port)],
+                [BIN / "berth-operator", *argv, "--port", str(self.port)],
                 env=environment,
                 stdout=log,
                 stderr=log,
@@ -186,13 +210,14 @@ def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
         str(ROOT / "helm/berth"),
         "--namespace",
         NAMESPACE,
-        "--set",
-        "replicas=0",
+        *(argument for value in VALUES for argument in ("--set", value)),
     ]
     rendered = subprocess.run(chart, capture_output=True, text=True, check=True).stdout
     cluster.kubectl("apply", "--server-side", "-f", "-", input=rendered)
+    deployment = next(item for item in yaml.safe_load_all(rendered) if item and item["kind"] == "Deployment")
+    arguments = tuple(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
     with AdminApi(cluster.server, cluster.ca, cluster.token) as api:
-        yield Installed(cluster, api, directory)
+        yield Installed(cluster, api, directory, arguments)
 
 
 def apply_crds(cluster: Cluster) -> None:

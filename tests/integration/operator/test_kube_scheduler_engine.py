@@ -59,7 +59,10 @@ def cluster(audit_log: AuditLog, program: Path) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
     apply_crds_before_controllers(cluster)
-    with on_process_nodes(cluster) as installation:
+    images = f"profiles.allowed.images={{berth:test,{IMAGE},nobody/has}}"
+    with on_process_nodes(
+        cluster, "berth:test", "profiles.allowed.engines={Python,KubeScheduler}", images
+    ) as installation:
         installation.apply(packing(installation))
         installation.eventually(lambda: installation.condition("packed", "Ready").get("status") == "True", 90)
         installation.eventually(lambda: installation.holder("berth-packed"), 30)

@@ -61,15 +61,27 @@ def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_
 
     assert 'APIGroups:["example.com"], Resources:["prices"], Verbs:["get", "list", "watch"]' in stalled["message"]
     assert users(installed, "declaring") == ["declared"]
+    metadata: dict[str, Any] = {"name": "prices", "labels": {"berth.dev/aggregate-to-operator": "true"}}
     allowance = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": "prices", "labels": {"berth.dev/aggregate-to-operator": "true"}},
+        "metadata": metadata,
         "rules": DECLARING["spec"]["declares"]["rules"],
     }
     installed.apply(allowance)
+    eventually(lambda: "(ClusterRole prices has them, " in installed.condition("declared", "Stalled")["message"], 60)
+    metadata["annotations"] = {"berth.dev/for-plugin": "PriceCap", "berth.dev/for-image": image}
+    installed.apply(allowance)
     eventually(lambda: installed.is_ready("declared"), 60)
-    assert DECLARING["spec"]["declares"]["rules"][0] in installed.generated("declared")["ClusterRole"]["rules"]
+    assert allowance["rules"][0] in installed.generated("declared")["ClusterRole"]["rules"]
+
+    installed.patch(
+        "schedulerprofile", "declared", {"spec": {"scheduler": {"image": "registry.example.com/another:v1"}}}
+    )
+    stalled = eventually(lambda: installed.is_stalled_for("declared", "PermissionMissing"), 30)
+    assert "berth.dev/for-image: registry.example.com/another:v1 (ClusterRole prices has them" in stalled["message"]
+    (container,) = installed.generated("declared")["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == image
     installed.delete("schedulerprofile", "declared")
     installed.cluster.kubectl("delete", "clusterrole", "prices")
 

@@ -1,85 +1,144 @@
-"""The chart's admission policies, tried with the accounts that they restrict."""
+"""The chart's admission policies, tried with the tokens of the accounts that they restrict."""
 
-import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.integration.operator.running import NAMESPACE, Installed
+from devcluster.model.api import AdminApi, RefusedError
+from tests.integration.operator.running import NAMESPACE, Installed, Object, RunningOperator, profile
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.cluster
 
-OPERATOR = f"--as=system:serviceaccount:{NAMESPACE}:berth-operator"
-SCHEDULER = f"--as=system:serviceaccount:{NAMESPACE}:berth-some"
-REFUSAL = "a berth scheduler writes only PodScheduled"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+PODS = "/api/v1/namespaces/default/pods"
+MERGE, STRATEGIC_MERGE = "application/merge-patch+json", "application/strategic-merge-patch+json"
+PRIORITY = 2_000_000_000
+DRY = "?dryRun=All"
+
+
+def refusal(api: AdminApi, method: str, path: str, body: object = None, content: str = "application/json") -> str:
+    """What the API server says against a request, which has to be a policy; empty when it is done."""
+    try:
+        api.request(method, path, body, content)
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="module")
+def as_operator(installed: Installed, operator: RunningOperator) -> Iterator[AdminApi]:
+    """The API server, as the operator, with a profile ``some`` whose scheduler's pods say that they are ready."""
+    installed.apply(profile("some", scheduler={"replicas": 1}))
+    eventually(lambda: installed.is_ready("some"), 30)
+    with installed.as_account("berth-operator") as api:
+        # A policy takes a moment; the last one of the chart is the last one to begin.
+        eventually(lambda: refusal(api, "PATCH", f"{SERVICES}/berth-some{DRY}", NODE_PORT, MERGE), 30)
+        yield api
+    installed.delete("schedulerprofile", "some")
+
+
+NODE_PORT = {"spec": {"externalIPs": ["10.9.8.7"]}}
+
+
+@pytest.fixture(scope="module")
+def as_scheduler(installed: Installed, as_operator: AdminApi) -> Iterator[AdminApi]:
+    """The API server, as a scheduler that the operator gave its rights."""
+    with installed.as_account("berth-some") as api:
+        yield api
 
 
 @pytest.fixture(scope="module")
 def pod(installed: Installed) -> Iterator[str]:
-    """A pod of somebody, and an account with a scheduler's right to patch its status."""
-    spec = {
-        "schedulerName": "nobody",
-        "initContainers": [{"name": "i", "image": "x"}],
-        "containers": [{"name": "c", "image": "x"}],
-        "resourceClaims": [{"name": "r", "resourceClaimName": "somebodys"}],
-    }
-    rbac = "rbac.authorization.k8s.io"
-    named = {"name": "some-scheduler"}
-    installed.apply(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "some", "namespace": "default"}, "spec": spec},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "ClusterRole",
-            "metadata": named,
-            "rules": [{"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["get", "patch"]}],
-        },
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": named,
-            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", **named},
-            "subjects": [{"kind": "ServiceAccount", "name": "berth-some", "namespace": NAMESPACE}],
-        },
-    )
-    assert patch_status(installed, {"message": "as it is"}, by="--as=") == ""
-    eventually(lambda: REFUSAL in patch_status(installed, {"phase": "Failed"}), 30)  # policies take a moment
-    yield "some"
-    installed.cluster.kubectl("delete", "pod", "some", "-n", "default", "--grace-period=0", "--force")
+    """The path of a pod of somebody."""
+    yield from a_pod(installed, "some")
 
 
-def patch_status(installed: Installed, status: object, by: str = SCHEDULER) -> str:
-    """What the server says to a scheduler that patches the pod's status; empty when it takes the patch."""
-    patch = json.dumps({"status": status})
-    answer = installed.cluster.kubectl(
-        "patch", "pod", "some", "-n", "default", "--subresource=status", "-p", patch, by, check=False
-    )
-    return answer.stderr
+@pytest.fixture(scope="module")
+def critical_pod(installed: Installed) -> Iterator[str]:
+    yield from a_pod(installed, "critical", priorityClassName="system-cluster-critical")
 
 
-EMPTY = json.dumps({"rules": []})
-LABELLED_AS_OURS = json.dumps({"metadata": {"labels": {"app.kubernetes.io/managed-by": "berth"}}, "rules": []})
+def a_pod(installed: Installed, name: str, **spec: Any) -> Iterator[str]:
+    path = f"{PODS}/{name}"
+    containers = {"containers": [{"name": "c", "image": "x"}], "initContainers": [{"name": "i", "image": "x"}]}
+    claims = {"resourceClaims": [{"name": "r", "resourceClaimName": "somebodys"}]}
+    spec = {"schedulerName": "nobody", **containers, **claims, **spec}
+    installed.api.post(PODS, {"metadata": {"name": name, "labels": {"app": "some"}}, "spec": spec})
+    installed.api.merge(f"{path}/status", {"status": {"message": "as it is"}})
+    yield path
+    installed.api.request("DELETE", path, {"gracePeriodSeconds": 0})
 
 
 @pytest.mark.parametrize(
-    "attempt",
+    "name",
     [
-        pytest.param(("delete", "clusterrolebinding", "cluster-admin"), id="deleting-anothers-binding"),
-        pytest.param(
-            ("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", EMPTY), id="emptying-anothers-role"
-        ),
-        pytest.param(
-            ("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", LABELLED_AS_OURS), id="taking-by-labelling"
-        ),
-        pytest.param(("create", "clusterrole", "loose", "--verb=get", "--resource=pods"), id="an-unlabelled-role"),
+        *("berth-profile-limits", "berth-operator-roles", "berth-operator-deployments", "berth-operator-services"),
+        *("berth-scheduler-pod-status", "berth-scheduler-bindings", "berth-scheduler-deletions"),
     ],
 )
-def test_the_operator_writes_only_its_own_roles(installed: Installed, attempt: tuple[str, ...]) -> None:
-    def refusal() -> str:
-        return installed.cluster.kubectl(*attempt, "--dry-run=server", OPERATOR, check=False).stderr
+def test_the_api_servers_type_checker_has_nothing_to_say(installed: Installed, name: str) -> None:
+    checked = eventually(lambda: installed.api.get(f"{POLICIES}/{name}").get("status"), 30)
+    assert checked.get("typeChecking", {}).get("expressionWarnings", []) == []
 
-    words = "the berth operator writes only roles and bindings that it made"
-    eventually(lambda: words in refusal(), 30, explain=refusal)  # a new policy takes a moment
+
+# The operator: roles and bindings.
+
+OURS = {"labels": {"app.kubernetes.io/managed-by": "berth"}}
+ONLY_ITS_OWN = "the berth operator writes only roles and bindings that it made"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        pytest.param("DELETE", "clusterrolebindings/cluster-admin", None, id="deleting-anothers-binding"),
+        pytest.param("PATCH", "clusterroles/cluster-admin", {"rules": []}, id="emptying-anothers-role"),
+        pytest.param("PATCH", "clusterroles/cluster-admin", {"metadata": OURS, "rules": []}, id="taking-by-labelling"),
+        pytest.param("POST", "clusterroles", {"metadata": {"name": "loose"}, "rules": []}, id="an-unlabelled-role"),
+    ],
+)
+def test_the_operator_writes_only_its_own_roles(as_operator: AdminApi, method: str, path: str, body: object) -> None:
+    content = MERGE if method == "PATCH" else "application/json"
+    assert ONLY_ITS_OWN in refusal(as_operator, method, f"{RBAC}/{path}{DRY}", body, content)
+
+
+def binding(subject: Object, name: str = "berth-some:more") -> Object:
+    return {
+        "metadata": {"name": name, **OURS},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "berth-some"},
+        "subjects": [subject],
+    }
+
+
+def account(name: str, namespace: str = NAMESPACE) -> Object:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(binding({"kind": "User", "name": "mallory"}), id="a-user"),
+        pytest.param(binding({"kind": "Group", "name": "system:authenticated"}), id="a-group"),
+        pytest.param(binding(account("berth-some", "default")), id="an-account-elsewhere"),
+        pytest.param(binding(account("default"), "default"), id="an-account-that-is-not-a-schedulers"),
+        pytest.param(binding(account("berth-operator"), "berth-operator:more"), id="itself"),
+        pytest.param(binding(account("berth-other")), id="another-scheduler"),
+    ],
+)
+def test_the_operator_gives_rights_only_to_the_scheduler_that_a_binding_is_named_after(
+    as_operator: AdminApi, written: Object
+) -> None:
+    said = refusal(as_operator, "POST", f"{RBAC}/clusterrolebindings{DRY}", written)
+    assert "binds roles only to the account of the scheduler" in said
+
+
+def test_the_operator_gives_rights_to_a_scheduler(as_operator: AdminApi) -> None:
+    body = binding(account("berth-some"))
+    assert refusal(as_operator, "POST", f"{RBAC}/clusterrolebindings{DRY}", body) == ""
 
 
 @pytest.mark.parametrize(
@@ -98,24 +157,100 @@ def test_the_operator_binds_one_role_of_the_cluster_and_no_other(
     installed: Installed, role: str, namespace: str, answer: str
 ) -> None:
     where = ["-n", namespace] if namespace else []
-    review = installed.cluster.kubectl("auth", "can-i", "bind", role, *where, OPERATOR, check=False)
+    operator = f"--as=system:serviceaccount:{NAMESPACE}:berth-operator"
+    review = installed.cluster.kubectl("auth", "can-i", "bind", role, *where, operator, check=False)
     assert review.stdout.strip().splitlines()[-1] == answer
 
 
-@pytest.mark.parametrize("name", ["berth-operator-roles", "berth-scheduler-pod-status"])
-def test_the_api_servers_type_checker_has_nothing_to_say(installed: Installed, name: str) -> None:
-    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}"
-    checked = eventually(lambda: installed.api.get(path).get("status"), 30)
-    assert checked.get("typeChecking", {}).get("expressionWarnings", []) == []
+# The operator: what it runs.
+
+HOST_PATH = [{"name": "host", "hostPath": {"path": "/"}}]
+SECRET = [{"name": "secret", "secret": {"secretName": "sh.helm.release.v1.berth.v1"}}]
+FROM_SECRET = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "some", "key": "k"}}}]
+NOTHING_OF_ITS_NODE = "one container, and nothing of its node or of Secrets"
+RESTRICTED = "at Pod Security's level restricted"
 
 
-def test_a_scheduler_says_why_a_pod_is_not_scheduled(installed: Installed, pod: str) -> None:
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
-    assert patch_status(installed, {"conditions": [condition], "nominatedNodeName": "kwok-0"}) == ""
+def scheduler(**changes: Any) -> Object:
+    """A patch of the fields of the container of a scheduler."""
+    return {"containers": [{"name": "scheduler", **changes}]}
 
 
+@pytest.mark.parametrize(
+    ("pod_spec", "words"),
+    [
+        pytest.param(
+            scheduler(securityContext={"privileged": True, "allowPrivilegeEscalation": True}),
+            RESTRICTED,
+            id="privileged",
+        ),
+        pytest.param(scheduler(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}), RESTRICTED, id="capability"),
+        pytest.param(scheduler(securityContext={"allowPrivilegeEscalation": True}), RESTRICTED, id="escalation"),
+        pytest.param({"securityContext": {"runAsNonRoot": False}}, RESTRICTED, id="root"),
+        pytest.param({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, RESTRICTED, id="seccomp"),
+        pytest.param({"hostNetwork": True}, NOTHING_OF_ITS_NODE, id="host-network"),
+        pytest.param({"hostPID": True}, NOTHING_OF_ITS_NODE, id="host-processes"),
+        pytest.param({"runtimeClassName": "other"}, NOTHING_OF_ITS_NODE, id="runtime-class"),
+        pytest.param(
+            {"initContainers": [{"name": "i", "image": "berth:test"}]}, NOTHING_OF_ITS_NODE, id="init-container"
+        ),
+        pytest.param(
+            {"containers": [{"name": "c", "image": "berth:test"}]}, NOTHING_OF_ITS_NODE, id="second-container"
+        ),
+        pytest.param(scheduler(env=FROM_SECRET), NOTHING_OF_ITS_NODE, id="a-secret-in-the-environment"),
+        pytest.param(
+            scheduler(ports=[{"containerPort": 10259, "protocol": "TCP", "hostPort": 1}]),
+            NOTHING_OF_ITS_NODE,
+            id="port",
+        ),
+        pytest.param({"volumes": HOST_PATH}, "mounts only the ConfigMap of the scheduler", id="host-path"),
+        pytest.param({"volumes": SECRET}, "mounts only the ConfigMap of the scheduler", id="a-secret"),
+        pytest.param({"serviceAccountName": "berth-operator"}, "only under the account", id="the-operators-account"),
+        pytest.param(scheduler(image="evil:1"), "evil:1 is not among what profiles may have", id="an-image"),
+        pytest.param({"priorityClassName": "system-node-critical"}, "gives schedulers only priority", id="priority"),
+    ],
+)
+def test_the_operator_runs_only_schedulers_with_nothing_of_their_node(
+    as_operator: AdminApi, pod_spec: Object, words: str
+) -> None:
+    change = {"spec": {"template": {"spec": pod_spec}}}
+    assert words in refusal(as_operator, "PATCH", f"{DEPLOYMENTS}/berth-some{DRY}", change, STRATEGIC_MERGE)
+
+
+def test_the_operators_token_makes_no_deployment_of_another_name(as_operator: AdminApi, installed: Installed) -> None:
+    made = installed.generated("some")["Deployment"]
+    for name in ("other", "berth-operator"):
+        pod_spec = {**made["spec"]["template"]["spec"], "serviceAccountName": name, "serviceAccount": name}
+        template = {**made["spec"]["template"], "spec": pod_spec}
+        body = {"metadata": {"name": name}, "spec": {**made["spec"], "template": template}}
+        assert "only under the account" in refusal(as_operator, "POST", f"{DEPLOYMENTS}{DRY}", body)
+
+
+def test_annotations_that_change_how_a_container_is_confined_are_refused(as_operator: AdminApi) -> None:
+    annotations = {"container.apparmor.security.beta.kubernetes.io/scheduler": "unconfined"}
+    change = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+    said = refusal(as_operator, "PATCH", f"{DEPLOYMENTS}/berth-some{DRY}", change, STRATEGIC_MERGE)
+    assert "only priority classes, labels and annotations that profiles.allowed" in said
+
+
+def test_the_operator_makes_only_services_without_an_address(as_operator: AdminApi) -> None:
+    said = refusal(as_operator, "PATCH", f"{SERVICES}/berth-some{DRY}", NODE_PORT, MERGE)
+    assert "makes only Services without an address" in said
+
+
+# A scheduler: the status of pods.
+
+REFUSAL = "a berth scheduler writes only PodScheduled"
+METADATA = "a berth scheduler writes no labels, annotations, finalizers or owners of a pod"
 STATE = {"name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0}
 ADDRESS = "10.9.8.7"
+PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+
+
+def test_a_scheduler_says_why_a_pod_is_not_scheduled(as_scheduler: AdminApi, pod: str) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    status = {"conditions": [condition, PREEMPTED], "nominatedNodeName": "kwok-0"}
+    assert refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, STRATEGIC_MERGE) == ""
 
 
 @pytest.mark.parametrize(
@@ -136,11 +271,84 @@ ADDRESS = "10.9.8.7"
         ),
         pytest.param({"conditions": [{"type": "Ready", "status": "True"}]}, REFUSAL, id="ready"),
         pytest.param(
+            {"conditions": [{**PREEMPTED, "reason": "DeletionByTaintManager"}]},
+            "sets DisruptionTarget only with reason PreemptionByScheduler",
+            id="disrupted-by-another",
+        ),
+        pytest.param(
             {"conditions": [{"type": "berth.dev/ConfigLoaded", "status": "True"}]},
             "berth.dev/ConfigLoaded may only be set by a pod on itself",
             id="loaded-by-another",
         ),
     ],
 )
-def test_a_scheduler_says_nothing_else_of_a_pod(installed: Installed, pod: str, status: object, words: str) -> None:
-    assert words in patch_status(installed, status)
+def test_a_scheduler_says_nothing_else_of_a_pod(as_scheduler: AdminApi, pod: str, status: object, words: str) -> None:
+    assert words in refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, STRATEGIC_MERGE)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"labels": {"k8s-app": "kube-dns"}}, id="a-label"),
+        pytest.param({"labels": {"app": None}}, id="a-label-less"),
+        pytest.param({"annotations": {"example.com/note": "x"}}, id="an-annotation"),
+        pytest.param({"finalizers": ["example.com/held"]}, id="a-finalizer"),
+    ],
+)
+def test_a_scheduler_changes_no_metadata_by_a_pods_status(as_scheduler: AdminApi, pod: str, metadata: object) -> None:
+    assert METADATA in refusal(as_scheduler, "PATCH", f"{pod}/status", {"metadata": metadata}, MERGE)
+
+
+def test_the_owners_of_a_pod_stay_whatever_a_scheduler_sends(
+    installed: Installed, as_scheduler: AdminApi, pod: str
+) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "00000000-0000-0000-0000-000000000000"}
+    as_scheduler.merge(f"{pod}/status", {"metadata": {"ownerReferences": [owner]}})
+    assert "ownerReferences" not in installed.api.get(pod)["metadata"]
+
+
+def test_a_pod_that_is_being_deleted_still_gets_its_status(installed: Installed, as_scheduler: AdminApi) -> None:
+    path = f"{PODS}/going"
+    metadata = {"name": "going", "finalizers": ["example.com/held"]}
+    spec = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "x"}]}
+    installed.api.post(PODS, {"metadata": metadata, "spec": spec})
+    installed.api.request("DELETE", path)
+    body = {"status": {"nominatedNodeName": "kwok-0"}}
+    assert refusal(as_scheduler, "PATCH", f"{path}/status", body, MERGE) == ""
+    installed.api.merge(path, {"metadata": {"finalizers": None}})
+
+
+# A scheduler: bindings and deletions.
+
+
+@pytest.mark.parametrize("metadata", [{"labels": {"app": "x"}}, {"annotations": {"example.com/note": "x"}}])
+def test_a_scheduler_binds_pods_without_labels_and_annotations(
+    as_scheduler: AdminApi, pod: str, metadata: Object
+) -> None:
+    body = {"metadata": {"name": "some", **metadata}, "target": {"kind": "Node", "name": "kwok-0"}}
+    assert "binds pods without labels and annotations" in refusal(as_scheduler, "POST", f"{pod}/binding{DRY}", body)
+
+
+def test_a_scheduler_binds_a_pod_to_a_node_with_a_zone(installed: Installed, as_scheduler: AdminApi) -> None:
+    zone = {"topology.kubernetes.io/zone": "a"}  # the API server adds it to the binding, and so to the pod
+    (node,) = [item["metadata"]["name"] for item in installed.api.get("/api/v1/nodes")["items"]]
+    installed.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": zone}})
+    for path in a_pod(installed, "zoned"):
+        body = {"metadata": {"name": "zoned"}, "target": {"kind": "Node", "name": node}}
+        assert refusal(as_scheduler, "POST", f"{path}/binding", body) == ""
+        assert zone.items() <= installed.api.get(path)["metadata"]["labels"].items()
+    installed.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": dict.fromkeys(zone)}})
+
+
+def test_a_scheduler_preempts_no_system_critical_pod(
+    installed: Installed, as_scheduler: AdminApi, critical_pod: str
+) -> None:
+    assert installed.api.get(critical_pod)["spec"]["priority"] == PRIORITY
+    words = "unless the chart has scheduler.mayPreemptCriticalPods: true"
+    assert words in refusal(as_scheduler, "DELETE", f"{critical_pod}{DRY}")
+    body = {"status": {"conditions": [PREEMPTED]}}
+    assert words in refusal(as_scheduler, "PATCH", f"{critical_pod}/status", body, STRATEGIC_MERGE)
+
+
+def test_a_scheduler_preempts_any_other_pod(as_scheduler: AdminApi, pod: str) -> None:
+    assert refusal(as_scheduler, "DELETE", f"{pod}{DRY}") == ""

@@ -3,7 +3,6 @@
 import pytest
 
 from scheduler_operator.cluster.api import RequestError
-from scheduler_operator.reconcile import api_refusals
 from scheduler_operator.reconcile.api_refusals import refusal_problems
 
 ESCALATION = """clusterroles.rbac.authorization.k8s.io "berth-p" is forbidden: \
@@ -24,15 +23,6 @@ def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() ->
     assert '{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}' in str(result)
     assert "resolution errors" not in str(result)
     assert 'berth.dev/aggregate-to-operator: "true"' in str(result)
-
-
-def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
-    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
-    assert str(api_refusals.ungranted_problems([rule], {"PriceCap", "Ledger"})) == (
-        "what PluginConfigs declare of Ledger, PriceCap needs rights that nobody has granted to plugins: "
-        '{APIGroups:[""], Resources:["configmaps"], Verbs:["get"]}; '
-        'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
-    )
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from scheduler_operator.desired.limits import Limits
 from scheduler_operator.desired.workload import Release
 from scheduler_runtime.kube.leader_election import LeaseSettings, unique_identity
 
@@ -40,6 +41,14 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         help="namespace of generated objects",
     )
     add("--scheduler-image", required=True, help="image of schedulers whose profile sets none")
+    for flag, what, default in (
+        ("--allowed-engines", "engines", "Python,ConfigMap"),
+        ("--allowed-images", "images, beside --scheduler-image,", ""),
+        ("--allowed-priority-classes", "priority classes", ""),
+        ("--allowed-pod-labels", "keys of podLabels", ""),
+        ("--allowed-pod-annotations", "keys of podAnnotations", ""),
+    ):
+        add(flag, type=_separate, default=_separate(default), help=f"{what} that profiles may have, comma-separated")
     add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
     add("--allow-plugin-sources", action="store_true", help="let schedulers run plugins whose code is in a ConfigMap")
     add(
@@ -77,6 +86,13 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
             image_pull_policy=options.image_pull_policy,
             allows_sources=options.allow_plugin_sources,
             grants_system_roles=options.grant_system_roles,
+            limits=Limits(
+                engines=options.allowed_engines,
+                images=tuple(dict.fromkeys((options.scheduler_image, *options.allowed_images))),
+                priority_classes=options.allowed_priority_classes,
+                pod_labels=options.allowed_pod_labels,
+                pod_annotations=options.allowed_pod_annotations,
+            ),
         ),
         lease=lease,
         kubeconfig=options.kubeconfig,
@@ -86,3 +102,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         resync_seconds=options.resync_seconds,
         verbosity=options.verbosity,
     )
+
+
+def _separate(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))

@@ -21,9 +21,9 @@ from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
 from scheduler_operator.resources.names import (
+    GRANT_LABEL,
     MANAGED_BY,
     MANAGED_BY_LABEL,
-    PLUGIN_PERMISSIONS,
     PROFILE_LABEL,
     generated_for,
     generated_name,
@@ -121,10 +121,9 @@ class ClusterObjects:
         profiles = await self._list(kinds.PROFILE, {"fieldSelector": f"spec.joins={name}"})
         return render.joiners(name, map(UserObject.from_object, profiles))
 
-    async def plugin_permissions(self) -> list[Object]:
-        """Return the rules that the operator may pass on to schedulers."""
-        role = await self._get(kinds.CLUSTER_ROLE, PLUGIN_PERMISSIONS)
-        return list((role or {}).get("rules") or [])
+    async def grants(self) -> list[Object]:
+        """Return the ClusterRoles whose rules the operator may pass on to schedulers."""
+        return await self._list(kinds.CLUSTER_ROLE, {"labelSelector": f"{GRANT_LABEL}=true"})
 
     async def plugin_configs(self) -> dict[str, UserObject]:
         """Return every PluginConfig, by name."""

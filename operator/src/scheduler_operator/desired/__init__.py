@@ -24,7 +24,7 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
         case "Python":
             # The account has the permissions that the plugins declare and no more. A running scheduler follows the
             # document at once, so its permissions come before the document.
-            own = own_rules(namespace, name, rendered.sources, posts_events=rendered.posts_events)
+            own = own_rules(namespace, name, tuple(rendered.sources.values()), posts_events=rendered.posts_events)
             return [
                 rbac.service_account(profile, namespace),
                 rbac.cluster_role(profile, rendered.rules),

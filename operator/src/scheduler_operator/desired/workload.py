@@ -1,8 +1,9 @@
 """ConfigMap, Lease, Service, PodDisruptionBudget and Deployment of a profile's scheduler."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler_operator.desired.limits import Limits
 from scheduler_operator.models import SchedulerSpec
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources.names import (
@@ -41,15 +42,17 @@ RESTRICTED_CONTAINER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """The namespace of generated objects, and the image of schedulers whose profile names none."""
+    """The namespace of generated objects, and what schedulers are and may be there."""
 
     namespace: str
     scheduler_image: str
+    """The image of schedulers whose profile names none."""
     image_pull_policy: str = "IfNotPresent"
     allows_sources: bool = False
     """Whether schedulers may run plugin code from ConfigMaps."""
     grants_system_roles: bool = False
     """Whether kube-schedulers get the cluster's own roles for kube-scheduler instead of what their plugins need."""
+    limits: Limits = field(default_factory=Limits)
 
 
 def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Object:

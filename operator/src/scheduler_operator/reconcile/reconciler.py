@@ -21,8 +21,9 @@ from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.cluster.objects import ClusterObjects, Identity, NameConflictError, Object
 from scheduler_operator.desired import desired_objects
 from scheduler_operator.desired.workload import Release
-from scheduler_operator.reconcile.api_refusals import permission_problems, refusal_problems
+from scheduler_operator.reconcile.api_refusals import refusal_problems
 from scheduler_operator.reconcile.events import ProfileEvents
+from scheduler_operator.reconcile.permissions import permission_problems
 from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_state
 from scheduler_operator.reconcile.status import (
     Applied,
@@ -177,9 +178,11 @@ class Reconciler:
         return Rejected(problems, is_settled=False)
 
     async def check_permissions(self, rendered: Rendered) -> ObjectProblems | None:
-        """Return the problem of plugins that the installation does not permit; None when it permits all of them."""
-        granted = await self.cluster.plugin_permissions() if rendered.declared else []
-        return permission_problems(rendered, granted, self.release.allows_sources)
+        """Return the problem of what the installation does not permit; None when it permits all of it."""
+        if excess := tuple(self.release.limits.problems(rendered.engine, rendered.scheduler)):
+            return ObjectProblems("Invalid", excess)
+        grants = await self.cluster.grants() if rendered.declared else []
+        return permission_problems(rendered, grants, self.release)
 
     async def apply(self, group: ProfileGroup, rendered: Rendered) -> dict[Identity, Object]:
         """Apply the objects of the process and return them as they are then. Raises NameConflictError."""

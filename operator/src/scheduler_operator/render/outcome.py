@@ -4,7 +4,7 @@ Of effective plugins there are also the permissions they need, and a summary of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from scheduler_operator.models import SchedulerSpec
@@ -58,8 +58,8 @@ class Rendered:
     """The permissions that the process and its enabled plugins need, apart from those on its own objects."""
     declared_by: Mapping[str, tuple[Rule, ...]]
     """The part of ``rules`` that PluginConfigs declare, by plugin: nobody has granted these yet."""
-    sources: tuple[ConfigMapSource, ...] = ()
-    """The places of plugin code in ConfigMaps."""
+    sources: Mapping[str, ConfigMapSource] = field(default_factory=dict)
+    """The place of each plugin's code that is in a ConfigMap."""
 
     @property
     def declared(self) -> tuple[Rule, ...]:

@@ -374,7 +374,7 @@ class RenderPass:
             profiles=profiles,
             rules=(*self.process_rules(in_use), *rules),
             declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},
-            sources=tuple(source for _, source in sorted(self.declarations.sources.items())),
+            sources=dict(sorted(self.declarations.sources.items())),
         )
 
     def process_rules(self, plugins: Collection[str]) -> Iterator[Rule]:

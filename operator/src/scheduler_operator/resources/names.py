@@ -30,8 +30,16 @@ GENERATED_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY},{PROFILE_LABEL}"
 SCHEDULER_PODS_SELECTOR = f"{APP_LABEL}={APP},{PROFILE_LABEL}"
 """The label selector of the pods of every scheduler."""
 
-PLUGIN_PERMISSIONS = "berth-plugin-permissions"
-"""The ClusterRole of the chart whose rules are what schedulers may be granted."""
+GRANT_LABEL = "berth.dev/aggregate-to-operator"
+"""The label of ClusterRoles whose rules the operator may pass on to schedulers."""
+
+GRANTED_PLUGIN = "berth.dev/for-plugin"
+GRANTED_IMAGE = "berth.dev/for-image"
+GRANTED_SHA256 = "berth.dev/for-sha256"
+"""The annotations of such a ClusterRole: the plugin that gets its rules, and the code by which the plugin is known."""
+
+CATALOG_PERMISSIONS = "berth-catalog-permissions"
+"""The ClusterRole of the chart with the rules of the in-tree plugins."""
 
 RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
 """Names that a profile cannot have: the chart makes objects that would collide with the profile's."""
