@@ -17,7 +17,7 @@ from scheduler_runtime.api import Pod, Reject, Victims
 from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.kube.events import NOTE_BYTES
 from scheduler_runtime.scheduling.extenders import Extender, ExtenderError
-from scheduler_runtime.state.table.columns import wrap_int64
+from scheduler_runtime.state.objects.quantity import wrap_int64
 from tests.fuzz.budget import Budget
 
 pytestmark = pytest.mark.thorough

@@ -14,7 +14,7 @@ import msgspec
 
 from scheduler_runtime.catalog.syntax import is_scalar_resource
 from scheduler_runtime.catalog.target import Target
-from scheduler_runtime.state.objects.quantity import MAX_INT64, QuantityError, clamp_int64, to_milli, whole_units
+from scheduler_runtime.state.objects.quantity import QuantityError, thousandths, to_milli, whole_units
 
 if TYPE_CHECKING:
     from scheduler_runtime.state.objects.structs import (
@@ -96,8 +96,8 @@ def sum_requests(pod: Pod, rules: ResizeRules = BY_CONTAINER) -> Requests:
     pending = in_scheduler_units(_plus(_total(requested, SCORED_DEFAULTS), overhead))
     return Requests(
         amounts=needs,
-        scored_cpu=clamp_int64(scored.get("cpu", 0)),
-        scored_memory=clamp_int64(whole_units(scored.get("memory", 0))),
+        scored_cpu=thousandths(scored.get("cpu", 0)),
+        scored_memory=whole_units(scored.get("memory", 0)),
         pending=pending,
         key=(tuple(sorted(needs.items())), tuple(sorted(pending.items()))),
     )
@@ -121,12 +121,11 @@ def _limits(resources: ResourceRequirements | None) -> Amounts:
 
 def in_scheduler_units(amounts: Amounts) -> Amounts:
     """The resources that a scheduler counts: cpu in thousandths, everything else in whole units."""
-    units: Amounts = {}
-    for name, milli in amounts.items():
-        if name in ("cpu", "memory", "ephemeral-storage") or is_scalar_resource(name):
-            amount = milli if name == "cpu" else whole_units(milli)
-            units[name] = amount if -MAX_INT64 <= amount <= MAX_INT64 else clamp_int64(amount)
-    return units
+    return {
+        name: thousandths(milli) if name == "cpu" else whole_units(milli)
+        for name, milli in amounts.items()
+        if name in ("cpu", "memory", "ephemeral-storage") or is_scalar_resource(name)
+    }
 
 
 def read_amounts(resources: ResourceList | None, field: str) -> Amounts:

@@ -1,5 +1,6 @@
 """All nodes as columns of a table, updated in place for the rows that change, and read-only for plugins."""
 
+from scheduler_runtime.state.objects.quantity import INT64, wrap_int64
 from scheduler_runtime.state.table.affinity_terms import (
     AffinityTerm,
     AffinityTerms,
@@ -10,13 +11,11 @@ from scheduler_runtime.state.table.affinity_terms import (
 )
 from scheduler_runtime.state.table.columns import (
     EVERY_ADDRESS,
-    INT64,
     HostPort,
     Ints,
     LabelColumn,
     Mask,
     host_ports,
-    wrap_int64,
 )
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection

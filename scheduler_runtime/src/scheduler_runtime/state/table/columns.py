@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scheduler_runtime.catalog.syntax import parse_int64
 from scheduler_runtime.state.objects import Pod, QuantityError, Requests
 from scheduler_runtime.state.objects.pod_requests import Amounts
+from scheduler_runtime.state.objects.quantity import INT64, wrap_int64
 
 Mask = NDArray[np.bool_]
 """A truth value per node, in the table's order."""
@@ -27,13 +28,6 @@ Ints = NDArray[np.int64]
 _MAX_LENGTH = 2048
 """Of a change log."""
 T = TypeVar("T")
-INT64 = range(-(2**63), 2**63)
-"""The numbers that 64 bits hold."""
-
-
-def wrap_int64(number: int) -> int:
-    """``number`` as 64 bits hold it: beyond them it wraps around, as Go's int64 does."""
-    return (number + 2**63) % 2**64 - 2**63
 
 
 class Column:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.state.objects import Container, Pod, Requests
+from scheduler_runtime.state.objects.quantity import wrap_int64
 from scheduler_runtime.state.table.columns import (
     Column,
     Ints,
@@ -21,7 +22,6 @@ from scheduler_runtime.state.table.columns import (
     RequestedResources,
     host_ports,
     requests_or_nothing,
-    wrap_int64,
 )
 
 

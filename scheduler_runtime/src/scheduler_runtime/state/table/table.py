@@ -16,6 +16,7 @@ from scheduler_runtime.state.objects.pod_requests import (
     is_infeasible,
     read_amounts,
 )
+from scheduler_runtime.state.objects.quantity import whole_units
 from scheduler_runtime.state.table.affinity_terms import ExistingTerms, TermKind, terms_of
 from scheduler_runtime.state.table.columns import (
     ChangeLog,
@@ -344,7 +345,7 @@ def allocatable_of(node: Node) -> Amounts:
         amounts = read_amounts(node.status.allocatable, "status.allocatable")
     except QuantityError:
         return {}
-    return {"pods": amounts.get("pods", 0) // 1000, **in_scheduler_units(amounts)}
+    return {"pods": whole_units(amounts.get("pods", 0)), **in_scheduler_units(amounts)}
 
 
 def same_for_scheduling(old: Pod, new: Pod) -> bool:
