@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from scheduler_runtime.api import Action, ClusterEvent, Event, Watch
 from scheduler_runtime.framework import PodWithoutNode
@@ -17,7 +17,7 @@ from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, Scheduli
 from scheduler_runtime.scheduling.watched_objects import WatchRevisions
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.objects import Node, Pod
+from scheduler_runtime.state.objects import Container, Node, Pod, ResourceRequirements
 from scheduler_runtime.testing import node, pod
 
 PODS = Watch("v1", "Pod")
@@ -70,9 +70,14 @@ class Reporter:
     """The pods about whose waiting nothing was to be written any more."""
 
     withdrawn: list[str] = field(default_factory=list)
+    waiting: list[tuple[str, str, str]] = field(default_factory=list)
+    """The pods about whose waiting something was written, with the reason and the message."""
 
     def withdraw(self, uid: str) -> None:
         self.withdrawn.append(uid)
+
+    def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
+        self.waiting.append((pod.name, reason, message))
 
 
 class Updated:
@@ -405,3 +410,95 @@ def test_a_pod_that_becomes_ours_is_no_event(there: Updated) -> None:
     there.revisions.add(PODS)
     there.updates.change_profiles((), {"ours"}, [ours()])
     assert (there.entry("a") is not None, there.happened) == (True, [])
+
+
+class Poison(dict[str, Any]):
+    """A map that can be decoded, and that raises when something is looked up in it."""
+
+    def _raise(self, *_: Any) -> Any:
+        raise RecursionError("poison")
+
+    get = items = _raise
+
+
+def poisoned(name: str, **spec: Any) -> Pod:
+    """A pod whose requests raise something else than a QuantityError."""
+    one = ours(name, **spec)
+    containers = (Container("c", resources=ResourceRequirements(requests=Poison(cpu="1"))),)
+    return replace(one, spec=replace(one.spec, containers=containers), derived=None)
+
+
+def test_a_pod_on_a_node_that_cannot_be_taken_in_counts_as_one_pod_until_its_next_version(there: Updated) -> None:
+    there.see_node(None, node("n"))
+    before = there.cache.table.requested("cpu").tolist()
+    with pytest.raises(RecursionError):
+        there.see(None, on("n", poisoned("a")))
+    assert there.cache.table.pod_counts.tolist() == [1]
+    assert there.cache.table.requested("cpu").tolist() == before
+    there.see(on("n", poisoned("a")), on("n", ours("a")))
+    assert there.cache.table.requested("cpu").tolist() == [1000]
+    there.see(on("n", ours("a")), None)
+    assert (there.cache.table.pod_counts.tolist(), len(there.cache)) == ([0], 0)
+
+
+def test_a_pod_on_a_node_whose_next_version_cannot_be_taken_in_is_counted_once(there: Updated) -> None:
+    there.see_node(None, node("n"))
+    there.see(None, on("n", ours("a")))
+    with pytest.raises(RecursionError):
+        there.see(on("n", ours("a")), on("n", poisoned("a")))
+    assert (there.cache.table.pod_counts.tolist(), len(there.cache)) == ([1], 1)
+    there.see(on("n", poisoned("a")), None)
+    assert (there.cache.table.pod_counts.tolist(), len(there.cache)) == ([0], 0)
+    assert there.cache.table.requested("cpu").tolist() == [0]
+
+
+def test_a_pod_whose_affinity_cannot_be_taken_in_still_takes_what_it_requests(there: Updated) -> None:
+    there.see_node(None, node("n"))
+    bad = on("n", ours("a", affinity={"podAffinity": {}}))
+    force_setattr(bad, "terms", Poison())
+    with pytest.raises(RecursionError):
+        there.see(None, bad)
+    assert there.cache.table.requested("cpu").tolist() == [1000]
+
+
+def test_a_waiting_pod_that_cannot_be_taken_in_says_so_and_waits_when_it_can(
+    there: Updated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(there.profile, "pre_enqueue", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            there.see(None, ours())
+    assert there.entry("a") is None
+    assert there.reporter.waiting == [
+        ("a", "SchedulerError", "this version of the pod cannot be taken in: ZeroDivisionError: division by zero")
+    ]
+    there.see(ours(), ours())
+    entry = there.entry("a")
+    assert entry is not None
+    assert entry.place is QueuePlace.ACTIVE
+
+
+def test_no_pod_is_placed_on_a_node_that_cannot_be_taken_in(there: Updated) -> None:
+    def bad(one: Node) -> Node:
+        return replace(one, status=replace(one.status, allocatable=Poison(cpu="1")))
+
+    there.see_node(None, node("n"))
+    there.see_node(None, node("other"))
+    there.see(None, on("n", ours("a")))
+    with pytest.raises(RecursionError):
+        there.see_node(node("n"), bad(node("n")))
+    assert there.cache.table.names == ["other"]
+    there.see_node(bad(node("n")), node("n"))
+    assert sorted(there.cache.table.names) == ["n", "other"]
+    assert sum(there.cache.table.pod_counts.tolist()) == 1
+    with pytest.raises(RecursionError):
+        there.see_node(node("n"), bad(node("n")))
+    there.see_node(bad(node("n")), None)
+    assert there.cache.table.names == ["other"]
+
+
+def test_a_change_is_taken_in_whatever_waking_others_ends_in(there: Updated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(there.profile, "hint", lambda *_: 1 / 0)
+    there.see_node(None, node("n"))
+    there.see(None, on("n", ours("b")))
+    assert there.cache.table.pod_counts.tolist() == [1]

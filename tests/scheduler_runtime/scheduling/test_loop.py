@@ -141,6 +141,31 @@ async def test_a_plugin_that_fails_concerns_its_pod_alone() -> None:
         assert set(notes) == {"plugin Breaks failed in filter: ZeroDivisionError: a plugin's bug"}
 
 
+class UnspeakableError(Exception):
+    """An exception of which not even the text can be had."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+class Broken(Plugin):
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterable[Reject]:
+        if pod.name.startswith("broken"):
+            raise {"broken-deep": RecursionError, "broken-large": OverflowError, "broken-memory": MemoryError}.get(
+                pod.name, UnspeakableError
+            )
+        return ()
+
+
+async def test_whatever_an_attempt_ends_in_its_pod_backs_off_and_the_loop_goes_on() -> None:
+    async with running(Broken) as scene:
+        broken = [scene.add(f"broken-{name}", priority=9) for name in ("deep", "large", "memory", "unspeakable")]
+        scene.add("a")
+        await scene.until(lambda: scene.binds.bound == [("a", "n")])
+        assert {scene.place(pod) for pod in broken} == {QueuePlace.BACKOFF}
+        assert (scene.cpu, len(scene.cache)) == (1000, 1)
+
+
 class Holds(Plugin):
     """Holds every pod until the test lets it go."""
 

@@ -50,6 +50,8 @@ class ConfigCondition:
                 self._trouble.failing(f"{CONDITION} of pod {self._pod} cannot be written", str(error))
                 self._changed.set()  # again, with the report that is the latest after the pause
                 await asyncio.sleep(backoff.next_delay())
+            except Exception:
+                logger.exception("%s of pod %s cannot be written", CONDITION, self._pod)
             else:
                 self._trouble.recovered()
                 backoff.reset()

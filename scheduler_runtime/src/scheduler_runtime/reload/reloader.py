@@ -170,6 +170,9 @@ class Reloader:
                 self._keep_current(text, "waiting", WAITS, WAITS if error.is_logged else f"{WAITS}: {error}")
         except (RegistrationError, NotListedError) as error:
             refuse(str(error))
+        except Exception as error:
+            logger.exception("taking over the new document failed")
+            refuse(f"internal error: {type(error).__name__}: {error}")
         else:
             self._report_in_force(now())
             logger.info("follows a new document", extra={"hash": plan.text.hash, **log_values(plan)})

@@ -4,6 +4,11 @@ reflectors ──► node, pod, object ──► cache ──► queue: the even
                                  └─► nominations, permits, conditions of pods that are bound or deleted
 
 The cache is written before anybody is woken, so that whoever is woken sees the change.
+
+What goes wrong with one object stays with that object: nothing of it is left half done, and what was raised goes on to
+its reflector, which names it, counts it and shows its next version as that of any object. A node is left out, so that
+no pod is placed on it. A pod that waits is left out of the queue, and its condition says so. A pod on a node counts
+there with its requests alone, without labels, ports or affinity, or at least as one pod.
 """
 
 from __future__ import annotations
@@ -16,13 +21,14 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from scheduler_runtime.api import Action, Event
-from scheduler_runtime.framework import PodWithoutNode
+from scheduler_runtime.framework import FailureLog, PodWithoutNode
 from scheduler_runtime.kube.watch import Change, version_of
 from scheduler_runtime.scheduling.pending import SchedulingQueue
+from scheduler_runtime.scheduling.reporting.pod_reporter import SCHEDULER_ERROR
 from scheduler_runtime.scheduling.watched_objects import NODE, POD, WatchRevisions
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.objects import AnnotatedMeta, Node, Pod, PodSpec, QuantityError
+from scheduler_runtime.state.objects import AnnotatedMeta, Container, Node, Pod, PodSpec, QuantityError
 from scheduler_runtime.state.objects.pod_requests import read_amounts
 
 logger = logging.getLogger(__name__)
@@ -55,6 +61,10 @@ class WaitReports(Protocol):
         """Write no more about why the pod waits."""
         ...
 
+    def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
+        """Write why the pod waits."""
+        ...
+
 
 class ClusterUpdates:
     """Applies changes in the order in which the watches show them."""
@@ -79,22 +89,80 @@ class ClusterUpdates:
         self._reporter = reporter
         self._revisions = revisions
         self._clock = clock
+        self.failures = FailureLog(logger)
+        self._set_aside: set[str] = set()
+        """The uids of pods and the names of nodes whose last version was not taken in."""
 
     # What the reflectors show
 
     def object(self, event: Event) -> None:
         """Apply a change of an object that plugins watch beyond pods and nodes."""
         self._invalidate(event.resource)
-        self._queue.on_event(event, self._clock())
+        self._wake(event, self._clock())
 
     def node(self, change: Change[Node]) -> None:
-        """Apply a change of a node."""
+        """Apply a change of a node. Raises whatever goes wrong with it, after which the node is left out."""
+        node = change.new or change.old
+        if node is not None and node.name in self._set_aside:
+            self._set_aside.discard(node.name)
+            change = Change(None, change.new)  # to everybody here it is a new one
+        try:
+            self._apply_node(change)
+        except Exception:
+            if change.new is not None:
+                self._set_aside.add(change.new.name)
+                if self._cache.table.row(change.new.name) is not None:
+                    self._cache.remove_node(change.new.name)
+            raise
+
+    def pod(self, change: Change[Pod]) -> None:
+        """Apply a change of a pod, whichever scheduler it belongs to. Raises whatever goes wrong with it."""
+        pod = change.new or change.old
+        if pod is not None and pod.metadata.uid in self._set_aside and change.new is not None:
+            self._set_aside.discard(pod.metadata.uid)
+            change = Change(None, change.new)
+        try:
+            self._apply_pod(change)
+        except Exception as error:
+            if change.new is not None:
+                self._set_aside.add(change.new.metadata.uid)
+                self._set_pod_aside(change.new, error)
+            raise
+        if change.new is None and pod is not None:
+            self._set_aside.discard(pod.metadata.uid)
+
+    def _set_pod_aside(self, pod: Pod, error: Exception) -> None:
+        """Leave nothing of ``pod`` half done."""
+        uid = pod.metadata.uid
+        if pod.spec.node_name:
+            self._queue.remove(uid)
+            self._nominations.forget(uid)
+            try:
+                self._cache.add(_only_with_requests(pod))
+            except Exception:  # noqa: BLE001 - then it counts as one pod, whatever it requests
+                self._cache.add(replace(_only_with_requests(pod), spec=PodSpec(node_name=pod.spec.node_name)))
+        elif uid not in self._underway:  # otherwise the pod has its room, and its binding goes on
+            self._queue.remove(uid)
+            self._nominations.forget(uid)
+            self._cache.remove(uid)
+            if pod.spec.scheduler_name in self._frameworks:
+                message = f"this version of the pod cannot be taken in: {type(error).__name__}: {error}"
+                self._reporter.write_unscheduled(pod, SCHEDULER_ERROR, message)
+
+    def _wake(self, event: Event, now: float, *, caused_by: str = "", up_to_priority: int | None = None) -> None:
+        """Wake the pods that wait for ``event``. If that fails they are woken by time."""
+        try:
+            self._queue.on_event(event, now, caused_by=caused_by, up_to_priority=up_to_priority)
+        except Exception as error:  # noqa: BLE001 - the change itself is taken in
+            self.failures.log("waking pods failed", error, resource=event.resource)
+
+    def _apply_node(self, change: Change[Node]) -> None:
         if self._revisions.include_nodes and self._revisions.count_change(NODE, change):
             self._invalidate("Node")
         match change:
             case Change(old=None, new=Node() as new):
                 self._cache.set_node(new)
-                self._queue.on_event(Event("Node", Action.ADD, None, new), self._clock())
+                self._wake(Event("Node", Action.ADD, None, new), self._clock())
             case Change(old=Node() as old, new=Node() as new):
                 if (
                     (old.spec, old.status) != (new.spec, new.status)
@@ -103,13 +171,12 @@ class ClusterUpdates:
                 ):  # most updates of a node are heartbeats, which the cache does not count
                     self._cache.set_node(new)
                 if action := node_actions(old, new):
-                    self._queue.on_event(Event("Node", action, old, new), self._clock())
+                    self._wake(Event("Node", action, old, new), self._clock())
             case Change(old=Node() as old, new=None):
                 self._cache.remove_node(old.name)
-                self._queue.on_event(Event("Node", Action.DELETE, old, None), self._clock())
+                self._wake(Event("Node", Action.DELETE, old, None), self._clock())
 
-    def pod(self, change: Change[Pod]) -> None:
-        """Apply a change of a pod, whichever scheduler it belongs to."""
+    def _apply_pod(self, change: Change[Pod]) -> None:
         if self._revisions.include_pods and self._revisions.count_change(POD, change):
             self._invalidate("Pod")
         old, new = change.old, change.new
@@ -195,9 +262,9 @@ class ClusterUpdates:
         self._cache.add(new)  # confirms the pod if it was assumed
         if old is None or not old.spec.node_name:
             self._reporter.withdraw(new.metadata.uid)
-            self._queue.on_event(Event("Pod", Action.ADD, None, new), self._clock())
+            self._wake(Event("Pod", Action.ADD, None, new), self._clock())
         else:
-            self._queue.on_event(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new), self._clock())
+            self._wake(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new), self._clock())
 
     def _on_deleted(self, pod: Pod) -> None:
         self._queue.remove(pod.metadata.uid)
@@ -211,14 +278,14 @@ class ClusterUpdates:
         if nominated:
             self._wake_for_dropped_nomination(pod, nominated, is_deleted=True)
         elif self._revisions.include_pods:
-            self._queue.on_event(PodWithoutNode("Pod", Action.DELETE, pod, None), self._clock())
+            self._wake(PodWithoutNode("Pod", Action.DELETE, pod, None), self._clock())
 
     def _release_node(self, uid: str) -> bool:
         """Count the pod on no node any more, and wake the pods that its room may help; return whether it had a node."""
         placed = self._cache.remove(uid)
         if placed is None:
             return False
-        self._queue.on_event(Event("Pod", Action.DELETE, placed.pod_on_node, None), self._clock())
+        self._wake(Event("Pod", Action.DELETE, placed.pod_on_node, None), self._clock())
         return True
 
     def _wake_for_dropped_nomination(self, pod: Pod, node: str, *, is_deleted: bool = False) -> None:
@@ -230,7 +297,7 @@ class ClusterUpdates:
         on_its_node = replace(pod, status=replace(pod.status, nominated_node_name=node))
         event = Event("Pod", Action.DELETE, on_its_node, None)
         up_to_priority = None if is_deleted and self._revisions.include_pods else pod.spec.priority
-        self._queue.on_event(event, self._clock(), up_to_priority=up_to_priority)
+        self._wake(event, self._clock(), up_to_priority=up_to_priority)
 
     def _wake_watchers_of_waiting_pods(self, old: Pod | None, new: Pod) -> None:
         """Wake the pods whose plugins watch pods also while these have no node, such as gangs that fill up.
@@ -247,7 +314,27 @@ class ClusterUpdates:
         if action:
             had_event = before is None or bool(_waiting_pod_actions(before, new))
             event = PodWithoutNode("Pod", action, before, new)
-            self._queue.on_event(event, self._clock(), caused_by=new.metadata.uid if had_event else "")
+            self._wake(event, self._clock(), caused_by=new.metadata.uid if had_event else "")
+
+
+def _only_with_requests(pod: Pod) -> Pod:
+    """A pod that takes what ``pod`` takes of its node, and has nothing else by which others could find it."""
+    spec, metadata = pod.spec, pod.metadata
+    containers = tuple(Container(one.name, resources=one.resources) for one in spec.containers)
+    sidecars = tuple(
+        Container(one.name, resources=one.resources, restart_policy=one.restart_policy) for one in spec.init_containers
+    )
+    return Pod(
+        AnnotatedMeta(metadata.name, metadata.namespace, metadata.uid, metadata.resource_version),
+        PodSpec(
+            node_name=spec.node_name,
+            priority=spec.priority,
+            containers=containers,
+            init_containers=sidecars,
+            overhead=spec.overhead,
+            resources=spec.resources,
+        ),
+    )
 
 
 # What changed: upstream's pkg/scheduler/framework/events.go

@@ -17,7 +17,7 @@ from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
-from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before watches and bindings get their turn."""
+PAUSE_SECONDS = 1.0
+"""The pause after no pod could be taken because of an error."""
 MIN_WAIT_SECONDS = 0.001
 """The shortest wait for a pod that backs off: timers fire a little early, and the last microseconds would be a spin."""
 NO_ANSWERS = ExtenderAnswers()
@@ -61,15 +63,28 @@ class SchedulingLoop:
         self._clock = clock
         self.failures = FailureLog(logger)
         self._paused_at = 0.0
+        self._entry: QueuedPod | None = None
+        """The pod that was taken last."""
 
     async def run(self) -> None:
-        """Schedule until cancelled."""
+        """Schedule until cancelled, whatever one attempt ends in."""
         while True:
-            await self.schedule_one()
+            try:
+                await self.schedule_one()
+            except Exception as error:
+                # Neither the decision nor the report of its failure went as it has to: this pod backs off.
+                logger.exception("an attempt ended unexpectedly")
+                entry, self._entry = self._entry, None
+                if entry is None:
+                    await asyncio.sleep(PAUSE_SECONDS)
+                elif entry.place is QueuePlace.IN_FLIGHT:
+                    self._cache.forget(entry.pod)
+                    self.queue.retry(entry.uid, self._clock(), type(error).__name__)
 
     async def schedule_one(self) -> None:
         """Take one pod; afterwards its binding is under way, or the pod waits again and its author knows why."""
-        entry = await self._next_pod()
+        self._entry = None
+        self._entry = entry = await self._next_pod()
         if entry.pod.metadata.deletion_timestamp:
             self._drop_deleting_pod(entry)
             return

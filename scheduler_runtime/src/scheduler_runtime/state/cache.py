@@ -66,8 +66,9 @@ class Cache:
         placed = self._pods.get(uid)
         if placed:
             raise ValueError(f"pod {pod.key} ({uid}) is on node {placed.node} already")
-        self._pods[uid] = PlacedPod(pod, node_name, assumed=True)
+        # The table first: it writes nothing of a pod for which it raises, and then the pod is not here either.
         self.table.add_pod(pod, node_name)
+        self._pods[uid] = PlacedPod(pod, node_name, assumed=True)
 
     def forget(self, pod: Pod) -> PlacedPod | None:
         """Take back an assumption and return it; None when there is none.
@@ -83,13 +84,13 @@ class Cache:
         uid, node = pod.metadata.uid, pod.spec.node_name
         placed = self._pods.get(uid)
         if placed is not None and placed.node == node:
-            self._pods[uid] = PlacedPod(pod, node, assumed=False)
             self.table.replace_pod(pod, node)
+            self._pods[uid] = PlacedPod(pod, node, assumed=False)
             return
         # Another scheduler, or an earlier life of this one, may have bound the pod elsewhere than was assumed.
         self.remove(uid)
-        self._pods[uid] = PlacedPod(pod, node, assumed=False)
         self.table.add_pod(pod, node)
+        self._pods[uid] = PlacedPod(pod, node, assumed=False)
 
     def remove(self, uid: str) -> PlacedPod | None:
         """Remove a pod that was deleted or has ended, assumed or not; return it as it was here."""

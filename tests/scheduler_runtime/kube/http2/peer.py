@@ -84,6 +84,8 @@ class Peer(asyncio.Transport):
         self.received: dict[int, ReceivedRequest] = {}
         self.events: list[events.Event] = []
         self.is_closed = False
+        self.is_dead = False
+        """Whether the socket has failed, which the connection has not been told yet."""
         self._judged = 0
 
     # What the connection uses of a transport.
@@ -95,8 +97,11 @@ class Peer(asyncio.Transport):
         return self.speaks
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        assert not self.is_closed, "written after the end"
+        assert not self.is_closing(), "written after the end"
         self.writes.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.is_closed or self.is_dead
 
     def get_write_buffer_size(self) -> int:
         return self.buffered

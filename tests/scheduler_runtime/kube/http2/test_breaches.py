@@ -179,6 +179,47 @@ async def test_fields_that_never_end_are_a_breach(monkeypatch: pytest.MonkeyPatc
         assert goaway_code(peer) == frames.ENHANCE_YOUR_CALM
 
 
+async def test_fields_that_come_a_byte_at_a_time_are_a_breach_before_they_cost_anything() -> None:
+    async with greeted() as peer:
+        task = ask(peer)
+        await peer.settle()
+        peer.tell(of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 0, 1, b"\x88") * 100_000)
+        assert "field block of stream 1 comes in more than 32 frames" in str(await outcome(task))
+        assert goaway_code(peer) == frames.ENHANCE_YOUR_CALM
+
+
+async def test_fields_may_come_in_as_many_frames_as_their_size_needs() -> None:
+    async with greeted() as peer:
+        task = ask(peer)
+        await peer.settle()
+        padding = b"\x00\x01a\x7f\x80\x7f" + bytes(16_255)  # a field of 16 kB
+        block = OK + padding * 8
+        parts = [block[at : at + frames.DEFAULT_FRAME_SIZE] for at in range(0, len(block), frames.DEFAULT_FRAME_SIZE)]
+        rest = [of(frames.CONTINUATION, 0, 1, part) for part in parts[1:]] + [of(frames.CONTINUATION, 4, 1)]
+        peer.tell(of(frames.HEADERS, frames.END_STREAM, 1, parts[0]) + b"".join(rest))
+        assert await outcome(task) == Response(200, b"")
+
+
+async def test_a_server_that_asks_for_replies_and_reads_none_is_left() -> None:
+    async with greeted() as peer:
+        task = ask(peer)
+        await peer.settle()
+        peer.buffered = connection.MOST_UNSENT_BYTES + 1
+        peer.tell(of(frames.PING, 0, 0, bytes(8)))
+        assert "does not read them" in str(await outcome(task))
+
+
+async def test_nothing_is_written_to_a_socket_that_failed() -> None:
+    async with greeted() as peer:
+        task = ask(peer)
+        await peer.settle()
+        peer.is_dead = True
+        peer.tell(of(frames.PING, 0, 0, bytes(8)) * 100)
+        await peer.settle()
+        peer.connection.connection_lost(ConnectionResetError("reset"))
+        assert isinstance(await outcome(task), ConnectionLostError)
+
+
 async def test_a_server_that_does_not_begin_with_its_settings_gets_no_request() -> None:
     peer = Peer()
     peer.connection.connection_made(peer)

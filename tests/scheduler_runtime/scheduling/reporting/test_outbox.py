@@ -56,6 +56,20 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
+async def test_a_message_that_cannot_be_made_is_dropped_and_the_others_are_sent(letters: Letters) -> None:
+    async def breaks() -> None:
+        raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "half a character")
+
+    box = Outbox(senders=1)
+    box.put("broken", breaks)
+    box.put("a", letters.letter("a"))
+    async with asyncio.TaskGroup() as group:
+        run = group.create_task(box.run())
+        await box.drain()
+        run.cancel()
+    assert (letters.arrived, box.dropped) == (["a"], 1)
+
+
 async def test_two_of_one_key_are_never_under_way_together(letters: Letters) -> None:
     async with open_box() as box:
         box.put("a", letters.letter("old", is_slow=True))

@@ -37,7 +37,10 @@ LAST_STREAM = 1 << 30
 SILENT_SECONDS = 3.0
 """If nothing was received for so long when a caller gives up waiting, the connection may be dead and is left."""
 LONGEST_HEADER_BLOCK = 1 << 18
-"""The limit of header fields that come in several frames, which could otherwise go on for ever."""
+MOST_CONTINUATIONS = 32
+"""The limits of header fields that come in several frames, which could otherwise go on for ever, a byte at a time."""
+MOST_UNSENT_BYTES = 1 << 20
+"""As much may wait to be written when the server asks for more replies: one that does not read them is no server."""
 
 
 class StreamRefusedError(Exception):
@@ -105,8 +108,8 @@ class Http2Connection(BufferedProtocol):
         self._last_received_at = self._loop.time()
         self._expected_frame: tuple[int, int] | None = (frames.SETTINGS, 0)
         """The only type and stream that the next frame may have: the preface, or the rest of a header block."""
-        self._partial_headers: tuple[int, bytes] = (0, b"")
-        """Flags and payload of a header block whose end has not come."""
+        self._partial_headers: tuple[int, list[bytes]] = (0, [])
+        """Flags and payloads of a header block whose end has not come."""
         self._lost_reason = "the server closed the connection"
         self._timer: StallTolerantTimer | None = None
         """One for all requests."""
@@ -198,7 +201,8 @@ class Http2Connection(BufferedProtocol):
         unsent, self._unsent = self._unsent, []
         for stream in unsent:
             self._send_request(stream)
-        if self._outgoing and self._transport is not None:
+        # A transport that is closing has a dead socket: asyncio would log each write to it.
+        if self._outgoing and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
 
@@ -327,14 +331,7 @@ class Http2Connection(BufferedProtocol):
             case frames.DATA:
                 self._receive_data(stream_id, flags, payload)
             case frames.CONTINUATION:
-                if self._expected_frame is None:
-                    raise ProtocolError(f"CONTINUATION on stream {stream_id} without HEADERS before it")
-                first_flags, block = self._partial_headers[0], self._partial_headers[1] + payload
-                if len(block) > LONGEST_HEADER_BLOCK:
-                    why = f"the field block of stream {stream_id} exceeds {LONGEST_HEADER_BLOCK} bytes"
-                    raise ProtocolError(why, frames.ENHANCE_YOUR_CALM)
-                self._expected_frame = None
-                self._receive_headers(stream_id, first_flags | flags & frames.END_HEADERS, block)
+                self._receive_continuation(stream_id, flags, payload)
             case frames.WINDOW_UPDATE | frames.RST_STREAM if len(payload) != 4:
                 raise _length_error(kind, stream_id, payload)
             case frames.WINDOW_UPDATE:
@@ -359,10 +356,25 @@ class Http2Connection(BufferedProtocol):
             case frames.SETTINGS | frames.PING | frames.GOAWAY:
                 self._receive_connection_frame(kind, flags, stream_id, payload)
 
+    def _receive_continuation(self, stream_id: int, flags: int, payload: bytes) -> None:
+        if self._expected_frame is None:
+            raise ProtocolError(f"CONTINUATION on stream {stream_id} without HEADERS before it")
+        first_flags, parts = self._partial_headers
+        parts.append(payload)
+        if sum(map(len, parts)) > LONGEST_HEADER_BLOCK:
+            why = f"the field block of stream {stream_id} exceeds {LONGEST_HEADER_BLOCK} bytes"
+            raise ProtocolError(why, frames.ENHANCE_YOUR_CALM)
+        if len(parts) > MOST_CONTINUATIONS:
+            why = f"the field block of stream {stream_id} comes in more than {MOST_CONTINUATIONS} frames"
+            raise ProtocolError(why, frames.ENHANCE_YOUR_CALM)
+        if flags & frames.END_HEADERS:
+            self._expected_frame, self._partial_headers = None, (0, [])
+            self._receive_headers(stream_id, first_flags | frames.END_HEADERS, b"".join(parts))
+
     def _receive_headers(self, stream_id: int, flags: int, block: bytes) -> None:
         """Note the status of a response, once its header block is complete."""
         if not flags & frames.END_HEADERS:
-            self._expected_frame, self._partial_headers = (frames.CONTINUATION, stream_id), (flags, block)
+            self._expected_frame, self._partial_headers = (frames.CONTINUATION, stream_id), (flags, [block])
             return
         stream = self._streams.get(stream_id)
         if stream is None:
@@ -406,7 +418,13 @@ class Http2Connection(BufferedProtocol):
         elif len(payload) != 8:
             raise _length_error(kind, stream_id, payload)
         else:
-            self._write(frames.frame(frames.PING, frames.ACK, 0, payload))
+            self._reply(frames.frame(frames.PING, frames.ACK, 0, payload))
+
+    def _reply(self, data: bytes) -> None:
+        """Write what the server asked for. Raises ProtocolError if it asks for ever more and reads nothing."""
+        if self._transport is not None and self._transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
+            raise ProtocolError("the server asks for replies and does not read them", frames.ENHANCE_YOUR_CALM)
+        self._write(data)
 
     def _receive_settings(self, payload: bytes) -> None:
         """Take over the server's settings; the first ones make the connection ready for requests."""
@@ -414,7 +432,7 @@ class Http2Connection(BufferedProtocol):
         # The acknowledgement marks from where on the new settings hold (section 6.5.3). So requests that fit the old
         # ones are written before it, and frames that only the new ones allow after it.
         self._flush()
-        self._write(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
+        self._reply(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
         self._expected_frame = None
         self._flow.max_frame_size = values.get(frames.MAX_FRAME_SIZE, self._flow.max_frame_size)
         if frames.INITIAL_WINDOW_SIZE in values:

@@ -198,6 +198,11 @@ class Outbox:
                     return
                 backoff = backoff or Backoff(0.5, 5.0)
                 await delivery.wait_before_retry(backoff.next_delay(retry_after(error)))
+            except Exception:
+                # Not even made, because of something in this message: the senders go on with the others.
+                logger.exception("an event or a condition cannot be written")
+                self.dropped += 1
+                return
             else:
                 if self._trouble.sentence:
                     self._trouble.recovered(began)

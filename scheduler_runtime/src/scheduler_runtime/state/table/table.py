@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
-from scheduler_runtime.state.objects import Node, Pod, QuantityError, Taint
+from scheduler_runtime.state.objects import Node, Pod, QuantityError, Requests, Taint
 from scheduler_runtime.state.objects.pod_requests import (
     Amounts,
     follows_from_spec,
@@ -17,7 +19,7 @@ from scheduler_runtime.state.objects.pod_requests import (
     read_amounts,
 )
 from scheduler_runtime.state.objects.quantity import whole_units
-from scheduler_runtime.state.table.affinity_terms import ExistingTerms, TermKind, terms_of
+from scheduler_runtime.state.table.affinity_terms import AffinityTerms, ExistingTerms, TermKind, terms_of
 from scheduler_runtime.state.table.columns import (
     ChangeLog,
     HostPort,
@@ -230,9 +232,10 @@ class Table(TableReader):
         pods = self._pods_of_unknown_nodes.setdefault(node_name, {}) if row is None else self._columns.pods[row]
         if pod.metadata.uid in pods:
             raise ValueError(f"pod {pod.key} ({pod.metadata.uid}) is on node {node_name} already")
+        counted = _Counted.of(pod)  # also for a node that is not there yet: it raises now, or never
         pods[pod.metadata.uid] = pod
         if row is not None:
-            self._count(row, pod, 1)
+            self._count(row, pod, 1, counted)
 
     def remove_pod(self, pod: Pod, node_name: str) -> Pod:
         """Take back :meth:`add_pod` for the pod of this uid, and return the version of it that was counted.
@@ -265,6 +268,7 @@ class Table(TableReader):
             if self._tracks_uncounted_fields and row is not None:
                 self.changes.add(row)
         else:
+            _Counted.of(pod)  # if this raises, the old version stays
             self.remove_pod(pod, node_name)
             self.add_pod(pod, node_name)
 
@@ -315,10 +319,10 @@ class Table(TableReader):
         for resource in self._nodes_by_resource.remove(allocatable_of(node)):
             columns.allocatable.pop(resource, None)
 
-    def _count(self, row: int, pod: Pod, sign: int) -> None:
+    def _count(self, row: int, pod: Pod, sign: int, counted: _Counted | None = None) -> None:
+        requests, ports, terms = counted or _Counted.of(pod)
         columns = self._columns
         columns.changes.add(row)
-        requests = pod.derived or requests_or_nothing(pod)
         if sign > 0:
             columns.requested.add(row, requests.amounts)
         else:
@@ -326,17 +330,29 @@ class Table(TableReader):
         columns.scored["cpu"].add(row, sign * requests.scored_cpu)
         columns.scored["memory"].add(row, sign * requests.scored_memory)
         columns.pod_counts.writable[row] += sign
-        ports = host_ports(pod)
         if ports:
             columns.ports.count(row, ports, sign)
         columns.match_counts.count(row, pod, sign)
-        if pod.spec.affinity is not None:
-            try:
-                terms = terms_of(pod)
-            except SelectorError:
-                return  # As upstream (NodeInfo.AddPod): terms that cannot be read bind nobody.
+        if terms is not None:
             for kind, existing in columns.terms.items():
                 existing.count(row, terms.of(kind), sign)
+
+
+class _Counted(NamedTuple):
+    """What a pod counts for on its node, found before anything is written: what raises leaves the table as it was."""
+
+    requests: Requests
+    ports: tuple[HostPort, ...]
+    terms: AffinityTerms | None
+
+    @classmethod
+    def of(cls, pod: Pod) -> _Counted:
+        terms = None
+        if pod.spec.affinity is not None:
+            # As upstream (NodeInfo.AddPod): terms that cannot be read bind nobody.
+            with contextlib.suppress(SelectorError):
+                terms = terms_of(pod)
+        return cls(pod.derived or requests_or_nothing(pod), host_ports(pod), terms)
 
 
 def allocatable_of(node: Node) -> Amounts:
