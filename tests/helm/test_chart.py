@@ -164,6 +164,19 @@ def test_code_in_config_maps_runs_only_where_that_is_enabled() -> None:
     assert right in enabled["Role", "berth-operator"]["rules"]
 
 
+def test_metrics_of_the_operator_are_exposed_by_choice_only(chart: dict[tuple[str, str], Any]) -> None:
+    assert ("Service", "berth-operator") not in chart
+    assert "--serve-metrics" not in operator(chart)["containers"][0]["args"]
+    exposing = template("metrics.enabled=true")
+    assert ("Service", "berth-operator") in exposing
+    assert "--serve-metrics" in operator(exposing)["containers"][0]["args"]
+
+
+def test_the_operator_is_not_preempted_unless_that_is_chosen(chart: dict[tuple[str, str], Any]) -> None:
+    assert operator(chart)["priorityClassName"] == "system-cluster-critical"
+    assert "priorityClassName" not in operator(template("priorityClassName="))
+
+
 def test_one_replica_has_no_budget_for_disruptions() -> None:
     assert ("PodDisruptionBudget", "berth-operator") not in template("replicas=1")
 

@@ -150,7 +150,7 @@ class RunningOperator:
         argv = [*installed.arguments, "--kubeconfig", self._kubeconfig(installed.cluster, through), *arguments]
         with (self.directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [BIN / "berth-operator", *argv, "--port", str(self.port)],
+                [BIN / "berth-operator", *argv, "--port", str(self.port), "--serve-metrics"],
                 env=environment,
                 stdout=log,
                 stderr=log,

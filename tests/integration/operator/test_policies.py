@@ -166,6 +166,12 @@ def test_the_operator_binds_one_role_of_the_cluster_and_no_other(
 
 HOST_PATH = [{"name": "host", "hostPath": {"path": "/"}}]
 SECRET = [{"name": "secret", "secret": {"secretName": "sh.helm.release.v1.berth.v1"}}]
+
+
+def projected(*secrets: str) -> list[Object]:
+    return [{"name": "extenders", "projected": {"sources": [{"secret": {"name": name}} for name in secrets]}}]
+
+
 FROM_SECRET = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "some", "key": "k"}}}]
 NOTHING_OF_ITS_NODE = "one container, and nothing of its node or of Secrets"
 RESTRICTED = "at Pod Security's level restricted"
@@ -205,6 +211,11 @@ def scheduler(**changes: Any) -> Object:
         ),
         pytest.param({"volumes": HOST_PATH}, "mounts only the ConfigMap of the scheduler", id="host-path"),
         pytest.param({"volumes": SECRET}, "mounts only the ConfigMap of the scheduler", id="a-secret"),
+        pytest.param(
+            {"volumes": projected("berth-extender-a", "other")},
+            "mounts only the ConfigMap of the",
+            id="a-projected-secret",
+        ),
         pytest.param({"serviceAccountName": "berth-operator"}, "only under the account", id="the-operators-account"),
         pytest.param(scheduler(image="evil:1"), "evil:1 is not among what profiles may have", id="an-image"),
         pytest.param({"priorityClassName": "system-node-critical"}, "gives schedulers only priority", id="priority"),
@@ -215,6 +226,11 @@ def test_the_operator_runs_only_schedulers_with_nothing_of_their_node(
 ) -> None:
     change = {"spec": {"template": {"spec": pod_spec}}}
     assert words in refusal(as_operator, "PATCH", f"{DEPLOYMENTS}/berth-some{DRY}", change, STRATEGIC_MERGE)
+
+
+def test_the_operator_mounts_certificates_for_extenders(as_operator: AdminApi) -> None:
+    change = {"spec": {"template": {"spec": {"volumes": projected("berth-extender-a", "berth-extender-b")}}}}
+    assert refusal(as_operator, "PATCH", f"{DEPLOYMENTS}/berth-some{DRY}", change, STRATEGIC_MERGE) == ""
 
 
 def test_the_operators_token_makes_no_deployment_of_another_name(as_operator: AdminApi, installed: Installed) -> None:

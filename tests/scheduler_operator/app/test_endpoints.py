@@ -9,9 +9,10 @@ from scheduler_operator.app.endpoints import Health, serve
 from scheduler_runtime.metrics import fixed_gauge
 
 
-async def answers(health: Health) -> dict[str, tuple[int, str]]:
-    result, port, metrics = {}, free_port(), [fixed_gauge("up", "Whether it runs.", 1)]
-    async with serve(health, lambda: metrics, "127.0.0.1", port), aiohttp.ClientSession() as session:
+async def answers(health: Health, *, serves_metrics: bool = True) -> dict[str, tuple[int, str]]:
+    result, port, gauges = {}, free_port(), [fixed_gauge("up", "Whether it runs.", 1)]
+    metrics = (lambda: gauges) if serves_metrics else None
+    async with serve(health, metrics, "127.0.0.1", port), aiohttp.ClientSession() as session:
         for path in ("livez", "readyz", "metrics"):
             async with session.get(f"http://127.0.0.1:{port}/{path}") as response:
                 result[path] = response.status, await response.text()
@@ -28,4 +29,10 @@ def test_a_process_that_waits_is_alive_and_not_ready_and_says_for_what() -> None
 def test_a_process_whose_lease_is_stuck_is_not_alive() -> None:
     result = asyncio.run(answers(Health(not_ready="", not_alive=lambda: "not renewed for 60 s")))
     assert result["livez"] == (503, "not renewed for 60 s")
+    assert result["readyz"] == (200, "ok")
+
+
+def test_metrics_are_served_by_choice_only() -> None:
+    result = asyncio.run(answers(Health(not_ready=""), serves_metrics=False))
+    assert result["metrics"][0] == 404
     assert result["readyz"] == (200, "ok")

@@ -1,4 +1,4 @@
-"""HTTP endpoints of the operator: ``/livez``, ``/readyz`` and ``/metrics``, served with and without leadership."""
+"""HTTP endpoints of the operator: ``/livez``, ``/readyz`` and, by choice, ``/metrics``; also without leadership."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -28,9 +28,9 @@ class Health:
 
 @asynccontextmanager
 async def serve(
-    health: Health, metrics: Callable[[], Iterable[Metric]], address: str, port: int
+    health: Health, metrics: Callable[[], Iterable[Metric]] | None, address: str, port: int
 ) -> AsyncIterator[None]:
-    """Serve the endpoints until the context ends."""
+    """Serve the endpoints until the context ends. They are open to everyone who reaches them, without TLS."""
 
     async def livez(_: web.Request) -> web.Response:
         return _probe_response(health.not_alive())
@@ -38,11 +38,14 @@ async def serve(
     async def readyz(_: web.Request) -> web.Response:
         return _probe_response(health.not_ready)
 
-    async def metrics_page(_: web.Request) -> web.Response:
-        return web.Response(text=exposition(metrics()), headers={"Content-Type": "text/plain; version=0.0.4"})
-
     app = web.Application()
-    app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz), web.get("/metrics", metrics_page)])
+    app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
+    if metrics is not None:
+
+        async def metrics_page(_: web.Request) -> web.Response:
+            return web.Response(text=exposition(metrics()), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+        app.router.add_get("/metrics", metrics_page)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:

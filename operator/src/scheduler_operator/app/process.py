@@ -63,7 +63,8 @@ class OperatorProcess:
     async def run(self) -> int:
         """Run until told to stop, or until leadership is lost; return the exit code."""
         self.handle_signals()
-        async with serve(self.health, self.metrics, self.settings.bind_address, self.settings.port):
+        metrics = self.metrics if self.settings.serves_metrics else None
+        async with serve(self.health, metrics, self.settings.bind_address, self.settings.port):
             if not await self.unless_stopped(self.wait_for_crds()):
                 return 0
             self.health.become_ready()

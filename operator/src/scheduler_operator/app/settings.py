@@ -22,6 +22,7 @@ class Settings:
     kubeconfig: str
     bind_address: str
     port: int
+    serves_metrics: bool
     workers: int
     resync_seconds: float
     verbosity: int
@@ -58,8 +59,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         "permissions than their plugins need",
     )
     add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
-    add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="address for probes and metrics")  # noqa: S104
+    add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="address of the endpoints")  # noqa: S104
     add("--port", type=int, default=8080)
+    add("--serve-metrics", action="store_true", help="serve /metrics beside the probes, to everyone who reaches them")
     add("--workers", type=int, default=4, help="number of profiles to reconcile at a time")
     add("--resync-seconds", type=float, default=300.0, help="interval for reconciling every profile without an event")
     add("--lease-duration", type=float, default=15.0, help="seconds before a silent leader is replaced")
@@ -98,6 +100,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         kubeconfig=options.kubeconfig,
         bind_address=options.bind_address,
         port=options.port,
+        serves_metrics=options.serve_metrics,
         workers=options.workers,
         resync_seconds=options.resync_seconds,
         verbosity=options.verbosity,
