@@ -1,5 +1,6 @@
 """The objects that should exist for a profile."""
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,10 +11,12 @@ import pytest
 import yaml
 
 from scheduler_operator.desired import Object, desired_objects
+from scheduler_operator.render import Rendered, render
 from scheduler_operator.resources.names import OWN_ANNOTATIONS, OWN_LABELS, with_uids
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import berth_options
 from scheduler_runtime.config.berth_options import BerthOptions
-from tests.scheduler_operator.builders import NAMESPACE, RELEASE, declaring, profile, rendered
+from tests.scheduler_operator.builders import NAMESPACE, RELEASE, V1_36, declaring, problems, profile, rendered
 
 CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
@@ -402,3 +405,61 @@ def test_only_our_own_schedulers_are_started_for_code_in_config_maps_where_the_r
     created = applied(desired_objects(scheduler_profile, rendered(scheduler_profile), release))
     (result,) = created["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert ("--allow-plugin-sources" in result["args"]) == (allows and engine == "Python")
+
+
+def secured(name: str, **tls: Any) -> dict[str, Any]:
+    """An extender with certificates in the Secret ``name``."""
+    tls_config = {"secretName": f"berth-extender-{name}", **tls}
+    return {"urlPrefix": "https://x", "filterVerb": "filter", "ignorable": True, "tlsConfig": tls_config}
+
+
+@pytest.mark.parametrize("engine", ["Python", "KubeScheduler"])
+def test_secrets_of_extenders_are_mounted_and_the_document_names_their_files(engine: str) -> None:
+    extenders = [secured("b"), secured("a", caData=base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode())]
+    extenders.append(secured("a", insecure=True))
+    made = objects(engine=engine, extenders=extenders)
+    (config, volume) = made["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    assert config["name"] == "config"
+    sources = [source["secret"] for source in volume["projected"]["sources"]]
+    assert [(source["name"], source["optional"]) for source in sources] == [
+        ("berth-extender-a", True),
+        ("berth-extender-b", True),
+    ]
+    mounts = made["Deployment"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    directory = {mount["name"]: mount["mountPath"] for mount in mounts}[volume["name"]]
+    mounted = {f"{directory}/{item['path']}" for source in sources for item in source["items"]}
+    document = yaml.safe_load(made["ConfigMap"]["data"]["config.yaml"])
+    named = [
+        {field: value for field, value in extender["tlsConfig"].items() if field.endswith("File")}
+        for extender in document["extenders"]
+    ]
+    pair = ["certFile", "keyFile"]
+    assert [list(files) for files in named] == [[*pair, "caFile"], pair, pair]
+    assert {file for files in named for file in files.values()} <= mounted
+
+
+def test_a_process_mounts_the_secrets_of_all_its_profiles() -> None:
+    owner, joiner = profile("a", extenders=[secured("a")]), profile("b", joins="a", extenders=[secured("b")])
+    outcome = render([owner, joiner], {}, NAMESPACE, Target(V1_36))
+    assert isinstance(outcome, Rendered)
+    assert outcome.extender_secrets == ("berth-extender-a", "berth-extender-b")
+
+
+def test_without_secrets_there_is_one_volume() -> None:
+    assert len(pod()["spec"]["volumes"]) == len(container()["volumeMounts"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("tls", "message"),
+    [
+        ({"secretName": "berth-operator-token"}, "does not have the form"),
+        ({"secretName": "berth-extender-"}, "does not have the form"),
+        ({"secretName": "berth-extender-a/../b"}, "does not have the form"),
+        ({"secretName": "berth-extender-a", "keyFile": "/x"}, "leave out the fields of files and data"),
+        ({"secretName": "berth-extender-a", "certData": "eA=="}, "leave out the fields of files and data"),
+    ],
+)
+def test_other_secrets_and_files_beside_one_are_refused(tls: dict[str, str], message: str) -> None:
+    outcome = problems(profile(extenders=[{"urlPrefix": "https://x", "filterVerb": "f", "tlsConfig": tls}]))
+    (problem,) = [problem for problem in outcome.problems if problem.path == "spec.extenders[0].tlsConfig.secretName"]
+    assert message in problem.message

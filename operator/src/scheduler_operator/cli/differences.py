@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from scheduler_operator.cli.processes import SchedulerDocument
+from scheduler_runtime.catalog.masking import masked_field
 from scheduler_runtime.config import EffectiveProfile
 
 Leaves = Mapping[str, Any]
@@ -80,7 +81,9 @@ def _process_leaves(process: SchedulerDocument) -> Leaves:
 def _leaf_differences(profile: str, prefix: str, before: Leaves, after: Leaves) -> Iterator[Difference]:
     for path in dict.fromkeys((*before, *after)):
         if before.get(path) != after.get(path):
-            yield Difference(profile, f"{prefix}{path}", before.get(path), after.get(path))
+            field = path.rpartition(".")[2]
+            values = (masked_field(field, leaves.get(path)) for leaves in (before, after))
+            yield Difference(profile, f"{prefix}{path}", *values)
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:

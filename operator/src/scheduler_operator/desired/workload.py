@@ -8,6 +8,8 @@ from scheduler_operator.models import SchedulerSpec
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources.names import (
     ACCOUNT_ANNOTATION,
+    EXTENDER_FILES,
+    EXTENDER_FILES_DIRECTORY,
     HASH_ANNOTATION,
     PROCESS_ANNOTATION,
     Object,
@@ -138,7 +140,7 @@ def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
         "serviceAccountName": generated_name(name),
         "securityContext": RESTRICTED_POD,
         "containers": [container(name, rendered, release)],
-        "volumes": [{"name": "config", "configMap": {"name": generated_name(name)}}],
+        "volumes": [{"name": "config", "configMap": {"name": generated_name(name)}}, *_extender_volumes(rendered)],
     }
 
 
@@ -198,8 +200,32 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
         "resources": {"requests": DEFAULT_REQUESTS, **resources},
         "terminationMessagePolicy": "FallbackToLogsOnError",  # the profile's status shows why it ended
         "securityContext": security_context,
-        "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
+        "volumeMounts": [
+            {"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True},
+            *(
+                {"name": volume["name"], "mountPath": EXTENDER_FILES_DIRECTORY, "readOnly": True}
+                for volume in _extender_volumes(rendered)
+            ),
+        ],
     }
+
+
+def _extender_volumes(rendered: Rendered) -> list[Object]:
+    """Return the volume with the certificates for extenders, if there are any: of each Secret some keys and no others.
+
+    All of it is optional, or a pod without it would not start, and only the kubelet would say why.
+    """
+    sources = [
+        {
+            "secret": {
+                "name": secret,
+                "optional": True,
+                "items": [{"key": key, "path": f"{secret}/{key}"} for key in EXTENDER_FILES],
+            }
+        }
+        for secret in rendered.extender_secrets
+    ]
+    return [{"name": "extenders", "projected": {"sources": sources}}] if sources else []
 
 
 def _from_field(name: str, path: str) -> Object:

@@ -5,6 +5,10 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from scheduler_operator.models.fields import GoDuration, Int64, Model, cel, list_map, rules
+from scheduler_operator.resources.names import EXTENDER_FILES_PREFIX
+
+SECRET_NAME = rf"^{EXTENDER_FILES_PREFIX}[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+FILES_TWICE_MESSAGE = "secretName names the certificate, its key and the CA: leave out the fields of files and data"
 
 Verb = Annotated[str, Field(max_length=253)]
 FilePath = Annotated[str, Field(max_length=4096)]
@@ -14,6 +18,22 @@ Base64 = Annotated[str, Field(max_length=65536, json_schema_extra={"format": "by
 class ExtenderTLS(Model):
     """Certificates by which the scheduler and an extender trust each other."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            cel(
+                "!has(self.secretName) || !(has(self.certFile) || has(self.keyFile) || has(self.caFile) || "
+                "has(self.certData) || has(self.keyData))",
+                FILES_TWICE_MESSAGE,
+                fieldPath=".secretName",
+            ),
+        )
+    )
+
+    secret_name: Annotated[str, Field(max_length=253, pattern=SECRET_NAME)] | None = Field(
+        None,
+        description="A Secret in the operator's namespace, mounted into the scheduler's pods: its keys tls.crt and "
+        "tls.key are the scheduler's certificate, ca.crt is the CA of the extender's unless caData or insecure is set.",
+    )
     insecure: bool | None = Field(None, description="Accept any certificate of the extender. Default: false.")
     server_name: Annotated[str, Field(max_length=253)] | None = Field(
         None, description="The name in the extender's certificate. Default: the host of urlPrefix."
@@ -25,7 +45,8 @@ class ExtenderTLS(Model):
     )
     cert_data: Base64 | None = Field(None, description="The scheduler's certificate, base64.")
     key_data: Base64 | None = Field(
-        None, description="The scheduler's private key, base64. Everyone who reads the profile sees it: prefer keyFile."
+        None,
+        description="The scheduler's private key, base64. Everyone who reads the profile sees it: prefer secretName.",
     )
     ca_data: Base64 | None = Field(None, description="The CA of the extender's certificate, base64.")
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from scheduler_operator.models import ProfileSpec, SchedulerSpec
+from scheduler_operator.models.extender import FILES_TWICE_MESSAGE
 from scheduler_operator.models.fields import DNS_LABEL
 from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.plugins import PluginSet
@@ -16,6 +17,7 @@ from scheduler_operator.render.origins import Fields, Items, Origin, replace_sub
 from scheduler_operator.render.outcome import ObjectProblems, PluginConfigs, bounds_problem
 from scheduler_operator.resources.names import (
     DEFAULT_SCHEDULER_MESSAGE,
+    EXTENDER_FILES_DIRECTORY,
     INVALID_NAME_MESSAGE,
     NAME_LENGTH,
     RESERVED,
@@ -52,6 +54,8 @@ class Draft:
     part: dict[str, Any]
     tree: Fields
     extenders: list[dict[str, Any]]
+    extender_secrets: frozenset[str]
+    """The Secrets whose files the extenders name."""
     mistakes: tuple[Problem, ...]
     missing: tuple[Problem, ...]
     """Problems of references to PluginConfigs that do not exist."""
@@ -87,7 +91,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
     if oversized:
         return ObjectProblems("Invalid", (*name_problems, *oversized))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
-    extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
+    extenders, extender_secrets = _extenders(spec)
     missing = [
         Problem(
             f"spec.pluginConfig[{index}].ref",
@@ -109,6 +113,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
         part=part,
         tree=tree,
         extenders=extenders,
+        extender_secrets=extender_secrets,
         mistakes=(
             *name_problems,
             *reading.problems,
@@ -116,6 +121,21 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
         ),
         missing=tuple(reading.at_source_paths(missing)),
     )
+
+
+def _extenders(spec: ProfileSpec) -> tuple[list[dict[str, Any]], frozenset[str]]:
+    """Return the extenders in upstream's format, which has files instead of Secrets; and the Secrets of the files."""
+    extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
+    secrets: set[str] = set()
+    for extender in extenders:
+        tls = extender.get("tlsConfig", {})
+        if name := tls.pop("secretName", ""):
+            secrets.add(name)
+            directory = f"{EXTENDER_FILES_DIRECTORY}/{name}"
+            tls |= {"certFile": f"{directory}/tls.crt", "keyFile": f"{directory}/tls.key"}
+            if not tls.get("caData") and not tls.get("insecure"):
+                tls["caFile"] = f"{directory}/ca.crt"
+    return extenders, frozenset(secrets)
 
 
 def _enabled_plugins(spec: ProfileSpec) -> dict[str, list[str]]:
@@ -232,6 +252,10 @@ def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> It
         if plugin != entry.name:
             message = f"PluginConfig {entry.ref} holds the arguments of {plugin}, not of {entry.name}"
             yield Problem(f"spec.pluginConfig[{index}].ref", message)
+    for index, extender in enumerate(spec.extenders or ()):
+        tls = extender.tls_config
+        if tls and tls.secret_name and any((tls.cert_file, tls.key_file, tls.ca_file, tls.cert_data, tls.key_data)):
+            yield Problem(f"spec.extenders[{index}].tlsConfig.secretName", FILES_TWICE_MESSAGE)
     for index, override in enumerate(spec.overrides or ()):
         if (override.op in ("move", "copy")) != (override.source is not None):
             yield Problem(f"spec.overrides[{index}]", "move and copy need from; the other operations take none")

@@ -60,6 +60,8 @@ class Rendered:
     """The part of ``rules`` that PluginConfigs declare, by plugin: nobody has granted these yet."""
     sources: Mapping[str, ConfigMapSource] = field(default_factory=dict)
     """The place of each plugin's code that is in a ConfigMap."""
+    extender_secrets: tuple[str, ...] = ()
+    """The Secrets whose files the document names, for extenders."""
 
     @property
     def declared(self) -> tuple[Rule, ...]:

@@ -374,6 +374,7 @@ class RenderPass:
             profiles=profiles,
             rules=(*self.process_rules(in_use), *rules),
             declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},
+            extender_secrets=tuple(sorted(set().union(*(draft.extender_secrets for draft in self.drafts)))),
             sources=dict(sorted(self.declarations.sources.items())),
         )
 

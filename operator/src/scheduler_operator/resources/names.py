@@ -41,6 +41,13 @@ GRANTED_SHA256 = "berth.dev/for-sha256"
 CATALOG_PERMISSIONS = "berth-catalog-permissions"
 """The ClusterRole of the chart with the rules of the in-tree plugins."""
 
+EXTENDER_FILES_PREFIX = "berth-extender-"
+"""The beginning of the names of Secrets that profiles may mount: no others, whoever writes a profile."""
+EXTENDER_FILES_DIRECTORY = "/etc/berth-extenders"
+"""Where a scheduler has the files of each of these Secrets, in a directory of the Secret's name."""
+EXTENDER_FILES = ("tls.crt", "tls.key", "ca.crt")
+"""The keys of these Secrets that are mounted, as cert-manager writes them."""
+
 RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
 """Names that a profile cannot have: the chart makes objects that would collide with the profile's."""
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from scheduler_runtime.catalog.masking import masked_field, without_credentials
+
 MAX_BYTES = 1024 * 1024
 """A ConfigMap holds no more, and the scheduler's document lives in one."""
 MAX_DEPTH = 100
@@ -104,12 +106,13 @@ def describe_value(value: Any) -> str:
 def _pieces(value: Any) -> Iterator[str]:
     """Yield the representation of ``value`` bit by bit: whoever needs the beginning only takes no more."""
     if isinstance(value, str):
-        yield repr(value[: MAX_QUOTED + 1])
+        shown = without_credentials(value) if "://" in value and "@" in value else value
+        yield repr(shown[: MAX_QUOTED + 1])
     elif isinstance(value, Mapping):
         for number, (key, inner) in enumerate(value.items()):
             yield ", " if number else "{"
             yield f"{key[: MAX_QUOTED + 1]!r}: " if isinstance(key, str) else f"{key!r}: "
-            yield from _pieces(inner)
+            yield from _pieces(masked_field(key, inner))
         yield "}" if value else "{}"
     elif isinstance(value, list):
         for number, inner in enumerate(value):

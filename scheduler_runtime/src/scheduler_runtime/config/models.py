@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from scheduler_runtime.catalog.masking import without_credentials
 from scheduler_runtime.catalog.syntax import Duration, DurationField, Location, is_extended_resource, refuse
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -285,6 +286,11 @@ class ExtenderConfig(_Section):
     node_cache_capable: bool = False
     managed_resources: tuple[ManagedResource, ...] = ()
     ignorable: bool = False
+
+    @property
+    def shown_url(self) -> str:
+        """``urlPrefix`` for messages, without the credentials that may be in it."""
+        return without_credentials(self.url_prefix)
 
     @model_validator(mode="after")
     def _weighed(self) -> ExtenderConfig:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from scheduler_runtime.catalog.bounds import MAX_MESSAGE, MAX_PROBLEMS, cut, describe_value
+from scheduler_runtime.catalog.masking import MASK, SECRET_FIELDS, masked
 from scheduler_runtime.catalog.suggestions import not_a_field
 
 Step = str | int
@@ -49,11 +50,11 @@ class Problem:
     path: str
     """Empty for the document as a whole."""
     message: str
-    """The rest of a sentence whose subject is the path: ``is required``. A long one is cut off."""
+    """The rest of a sentence whose subject is the path: ``is required``. It has no password; a long one is cut off."""
 
     def __post_init__(self) -> None:
-        if len(self.message) > MAX_MESSAGE:
-            object.__setattr__(self, "message", cut(self.message))
+        if len(self.message) > MAX_MESSAGE or "://" in self.message:
+            object.__setattr__(self, "message", cut(masked(self.message)))
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -108,6 +109,8 @@ def explain(
 
 def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
     value, context = details["input"], details.get("ctx", {})
+    if not SECRET_FIELDS.isdisjoint(details["loc"]):
+        value = MASK
     match details["type"]:
         case "missing":
             return "is required"
@@ -120,6 +123,8 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
             return f"{describe_value(value)} is too small; it must be more than {context['gt']}"
         case "less_than_equal":
             return f"{describe_value(value)} is too large; it must be at most {context['le']}"
+        case "string_pattern_mismatch":
+            return f"{describe_value(value)} does not have the form {context['pattern']}"
         case "too_short":
             return "must not be empty"
         case "literal_error":

@@ -6,7 +6,7 @@ import contextlib
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,22 @@ def load_certificate(context: ssl.SSLContext, certificate: Pem, key: Pem) -> Non
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(as_file(pem)) if isinstance(pem, bytes) else pem for pem in (certificate, key)]
         context.load_cert_chain(files[0], files[1])
+
+
+FileStamps = tuple[tuple[int, int, int] | None, ...]
+
+
+def stamps_of(files: Iterable[Path]) -> FileStamps:
+    """Return what changes with the content of ``files``, also behind a symbolic link, as in mounted Secrets."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((status.st_mtime_ns, status.st_ino, status.st_size))
+    return tuple(stamps)
 
 
 @contextmanager

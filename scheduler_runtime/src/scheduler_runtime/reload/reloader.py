@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from scheduler_runtime import config
+from scheduler_runtime.catalog.masking import masked_document
 from scheduler_runtime.config import LoadReport, Problems, Verdict
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.retry import Backoff
@@ -244,5 +245,5 @@ def configz_page(
         "loadedAt": report.loaded_at,
         **({report.verdict: report.error} if report.verdict else {}),
         **({"afterRestart": list(after_restart)} if after_restart else {}),
-        "componentconfig": full_document,
+        "componentconfig": masked_document(full_document),
     }

@@ -49,6 +49,9 @@ EXTENDERS = {
         ["ExtenderUnverifiedTLS extenders[0].tlsConfig.insecure"],
     ),
     "ca": (f"urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {FILTERS}", []),
+    "password": (f"urlPrefix: 'https://a:b@c', {FILTERS}", ["ExtenderPasswordInURL extenders[0].urlPrefix"]),
+    "name-alone": (f"urlPrefix: 'http://token@c/path@x', {FILTERS}", ["ExtenderPasswordInURL extenders[0].urlPrefix"]),
+    "at-in-the-path": (f"urlPrefix: 'http://c/path@x', {FILTERS}", []),
     "key-without-certificate": (
         f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key}}, {FILTERS}",
         ["ExtenderHalfKeyPair extenders[0].tlsConfig"],

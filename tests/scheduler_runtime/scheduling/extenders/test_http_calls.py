@@ -326,3 +326,35 @@ async def test_an_answer_may_be_as_long_as_its_question_makes_it() -> None:
     long = "x" * (20 << 20)
     with serving({"filter": lambda question: question}) as extender, calling(extender.url) as calls:
         assert len(await calls.post("filter", json.dumps({"Nodes": long}).encode())) > len(long)
+
+
+async def test_certificates_that_change_are_read_again_and_unusable_ones_change_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directories = [tmp_path / name for name in ("first", "second", "mounted")]
+    for directory in directories:
+        directory.mkdir()
+    first, second, mounted = directories
+    accepted, key = client_pair(second)
+    stranger = client_pair(first)
+    files = {"certFile": mounted / "tls.crt", "keyFile": mounted / "tls.key"}
+
+    def mount(certificate: str, key: str) -> None:
+        for file, source in zip(files.values(), (certificate, key), strict=True):
+            file.unlink(missing_ok=True)
+            file.symlink_to(source)
+
+    with secured(tmp_path, accepted) as (extender, authority):
+        mount(*stranger)
+        tls = {"caFile": authority, **{name: str(file) for name, file in files.items()}}
+        with calling(extender.url, tlsConfig=tls) as calls:
+            with pytest.raises(ExtenderError):
+                await calls.post("filter", b"{}")
+            mount(accepted, key)
+            assert await calls.post("filter", b"{}") == b"{}"
+            mount(accepted, stranger[1])
+            assert await calls.post("filter", b"{}") == b"{}"
+            assert "cannot be read again" in caplog.text
+            mount(*stranger)
+            with pytest.raises(ExtenderError):
+                await calls.post("filter", b"{}")

@@ -45,6 +45,7 @@ OF_DOCUMENT: tuple[Check[DocumentInput], ...] = (
     process.unknown_content_type,
     process.deprecated_lock,
     extenders.extender_unverified_tls,
+    extenders.extender_password_in_url,
     extenders.extender_half_key_pair,
     extenders.extender_plain_http,
     extenders.extender_bad_url,

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from scheduler_runtime.catalog.bounds import MAX_MESSAGE, cut
+from scheduler_runtime.catalog.masking import masked
 from scheduler_runtime.config.problems import joined
 
 Input = TypeVar("Input")
@@ -48,8 +49,9 @@ class Finding:
 
     def __post_init__(self) -> None:
         for field in ("message", "suggestion"):
-            if len(getattr(self, field)) > MAX_MESSAGE:
-                object.__setattr__(self, field, cut(getattr(self, field)))
+            text = getattr(self, field)
+            if len(text) > MAX_MESSAGE or "://" in text:
+                object.__setattr__(self, field, cut(masked(text)))
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message} ({self.code})" if self.path else f"{self.message} ({self.code})"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from scheduler_runtime.catalog.masking import MASK
 from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config.linter.checks import Match, Severity, check
 from scheduler_runtime.config.linter.inputs import DocumentInput
 from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, ExtenderConfig
 
 _URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]\s]+)(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE
+    r"(?P<scheme>https?)://(?P<credentials>[^/?#@\s]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]\s]+)(?::\d+)?(?:[/?#]\S*)?",
+    re.IGNORECASE,
 )
 
 
@@ -39,11 +41,25 @@ def extender_unverified_tls(document: DocumentInput) -> Iterator[Match]:
         tls = extender.tls_config
         has_ca = tls is not None and bool(tls.ca_data or tls.ca_file)
         if tls is not None and tls.insecure:
-            message = f"insecure: the certificate is not verified; any server at {extender.url_prefix} is trusted"
+            message = f"insecure: the certificate is not verified; any server at {extender.shown_url} is trusted"
             yield Match(f"{path}.tlsConfig.insecure", message, "tlsConfig: {insecure: false, caData: …}")
         elif extender.enable_https and not has_ca:
-            message = f"without a CA the certificate is not verified; any server at {extender.url_prefix} is trusted"
+            message = f"without a CA the certificate is not verified; any server at {extender.shown_url} is trusted"
             yield Match(f"{path}.enableHTTPS", message, "tlsConfig: {caData: …}")
+
+
+@check("ExtenderPasswordInURL", Severity.WARNING)
+def extender_password_in_url(document: DocumentInput) -> Iterator[Match]:
+    """An extender's address contains a user or a password, which everyone who may read the document knows then.
+
+    Let the scheduler show a certificate instead: in a profile by tlsConfig.secretName, else by certFile and keyFile.
+    """
+    for path, extender in _extenders(document):
+        address = _match_address(extender)
+        if address is not None and address["credentials"]:
+            message = f"everyone who may read the document knows the user and the password of {extender.shown_url}"
+            better = extender.shown_url.replace(f"{MASK}@", "", 1)
+            yield Match(f"{path}.urlPrefix", message, f"urlPrefix: {better}")
 
 
 @check("ExtenderHalfKeyPair", Severity.ERROR)
@@ -73,8 +89,8 @@ def extender_plain_http(document: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(document):
         address = _match_address(extender)
         if extender.enable_https and address is not None and address["scheme"].lower() == "http":
-            better = "https" + extender.url_prefix[len("http") :]
-            message = f"{extender.url_prefix} is called without encryption, whatever enableHTTPS says"
+            better = "https" + extender.shown_url[len("http") :]
+            message = f"{extender.shown_url} is called without encryption, whatever enableHTTPS says"
             yield Match(f"{path}.urlPrefix", message, f"urlPrefix: {better}")
 
 
@@ -86,13 +102,13 @@ def extender_bad_url(document: DocumentInput) -> Iterator[Match]:
     """
     for path, extender in _extenders(document):
         if _match_address(extender) is None and _has_verb(extender):
-            message = f"{extender.url_prefix!r} is not an address that can be called"
+            message = f"{extender.shown_url!r} is not an address that can be called"
             yield Match(f"{path}.urlPrefix", message, f"urlPrefix: {_probable_address(extender)}")
 
 
 def _probable_address(extender: ExtenderConfig) -> str:
     """Return the address that was perhaps meant: the same host, over https."""
-    host = extender.url_prefix.rpartition("://")[2].strip()
+    host = extender.shown_url.rpartition("://")[2].strip()
     return f"https://{host}" if _URL.fullmatch(f"https://{host}") else "https://extender.example.com"
 
 
@@ -106,7 +122,7 @@ def extender_without_verb(document: DocumentInput) -> Iterator[Match]:
         if not _has_verb(extender):
             can_be_called = extender.managed_resources and _match_address(extender)
             fix = "filterVerb: filter" if can_be_called else "remove this entry"
-            yield Match(path, f"{extender.url_prefix} has no verb and is never called", fix)
+            yield Match(path, f"{extender.shown_url} has no verb and is never called", fix)
 
 
 @check("ExtenderNoTimeout", Severity.ERROR)
@@ -129,7 +145,7 @@ def extender_not_ignorable(document: DocumentInput) -> Iterator[Match]:
     """
     for path, extender in _extenders(document):
         if _stops_everything(extender) and not _schedules_itself(document, extender):
-            message = f"while {extender.url_prefix} does not answer, no pod of any profile is placed"
+            message = f"while {extender.shown_url} does not answer, no pod of any profile is placed"
             yield Match(f"{path}.ignorable", message, "ignorable: true")
 
 
@@ -143,7 +159,7 @@ def extender_schedules_itself(document: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(document):
         if _stops_everything(extender) and _schedules_itself(document, extender):
             message = (
-                f"the pods behind {extender.url_prefix} are placed by {DEFAULT_SCHEDULER_NAME}, "
+                f"the pods behind {extender.shown_url} are placed by {DEFAULT_SCHEDULER_NAME}, "
                 "which cannot place any pod while they are down"
             )
             yield Match(f"{path}.ignorable", message, "ignorable: true")

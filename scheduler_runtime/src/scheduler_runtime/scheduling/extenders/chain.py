@@ -23,7 +23,7 @@ from scheduler_runtime.framework import (
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.extenders.extender import Extender, PodsOn, needs_nodes
-from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError, without_credentials
+from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 from scheduler_runtime.state.table import Table
 
@@ -199,7 +199,7 @@ class ExtenderFactory:
             try:
                 extenders.append(Extender(config, self._raw_objects))
             except (OSError, ValueError) as error:
-                name = without_credentials(config.url_prefix)
+                name = config.shown_url
                 raise RegistrationError(f"extender {name}: its tlsConfig cannot be used: {error}") from error
         self._chains.append(ExtenderChain(extenders, self._raw_objects, self._binds))
         return self._chains[-1]

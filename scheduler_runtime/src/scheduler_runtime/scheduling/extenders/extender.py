@@ -16,7 +16,6 @@ from scheduler_runtime.scheduling.extenders.http_calls import (
     Address,
     ExtenderClient,
     ExtenderError,
-    without_credentials,
 )
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 
@@ -32,7 +31,7 @@ class Extender:
     def __init__(self, config: ExtenderConfig, raw_objects: RawObjects) -> None:
         """Raises OSError or ValueError when its certificates cannot be used."""
         self.config = config
-        self.name = without_credentials(config.url_prefix)
+        self.name = config.shown_url
         self.is_ignorable = config.ignorable
         self._client = ExtenderClient(Address.of(config))
         self._raw_objects = raw_objects

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
+import logging
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,12 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+from scheduler_runtime.catalog.masking import without_credentials
 from scheduler_runtime.catalog.syntax import Duration
 from scheduler_runtime.config import ExtenderConfig, ExtenderTLSConfig
 from scheduler_runtime.kube.events import truncate_note
 from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
 from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response
-from scheduler_runtime.kube.tls import Pem, client_context, load_certificate
+from scheduler_runtime.kube.log_once import LogOnce
+from scheduler_runtime.kube.tls import Pem, client_context, load_certificate, stamps_of
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
@@ -50,7 +54,7 @@ class Address:
     """The URL of an extender, how to verify who answers there, and how long to wait for an answer."""
 
     url_prefix: str
-    tls: ssl.SSLContext | None
+    certificates: ExtenderCertificates
     server_name: str | None
     seconds: float | None
 
@@ -62,7 +66,7 @@ class Address:
         has_authority = tls is not None and bool(tls.ca_data or tls.ca_file)
         return cls(
             config.url_prefix.rstrip("/"),
-            tls_context(tls, verifies=not config.enable_https or has_authority),
+            ExtenderCertificates(config.shown_url, tls, verifies=not config.enable_https or has_authority),
             (tls.server_name if tls else "") or None,
             seconds if seconds > 0 else None,
         )
@@ -79,6 +83,8 @@ class ExtenderClient:
     def __init__(self, address: Address) -> None:
         self.address = address
         self._pool: ConnectionPool | None = None
+        self._tls: ssl.SSLContext | None = None
+        """The context of the connections of the pool."""
         self._is_closed = False
 
     def close(self) -> None:
@@ -131,13 +137,14 @@ class ExtenderClient:
 
     @asynccontextmanager
     async def _connection(self, target: SplitResult) -> AsyncIterator[Http1Connection]:
-        if self._pool is None:
-            is_secure = target.scheme == "https"
-            tls = (self.address.tls or ssl.create_default_context()) if is_secure else None
+        is_secure = target.scheme == "https"
+        tls = self.address.certificates.context() if is_secure else None
+        if self._pool is None or tls is not self._tls:
+            if self._pool is not None:
+                self._pool.close()  # its connections show the old certificate
             port = target.port or (443 if is_secure else 80)
-            self._pool = ConnectionPool(
-                Endpoint(target.hostname or "", port, tls, self.address.server_name), CONNECTIONS
-            )
+            endpoint = Endpoint(target.hostname or "", port, tls, self.address.server_name)
+            self._pool, self._tls = ConnectionPool(endpoint, CONNECTIONS), tls
         pool = self._pool
         try:
             connection = await pool.acquire()
@@ -146,14 +153,10 @@ class ExtenderClient:
         try:
             yield connection
         finally:
-            if self._is_closed:  # or a call that outlives its document would leave a connection in the pool
+            # A call that outlives its document, or its certificate, must not leave a connection in the pool.
+            if self._is_closed or pool is not self._pool:
                 connection.close()
             pool.release(connection)
-
-
-def without_credentials(url_prefix: str) -> str:
-    """Return an address as everybody may read it, with stars in place of user and password."""
-    return re.sub(r"^(\w+://)?.*@", r"\1***@", url_prefix)
 
 
 def _parse_url(url: str) -> SplitResult:
@@ -184,14 +187,44 @@ def _encode_request(target: SplitResult, body: bytes) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def tls_context(config: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLContext | None:
-    """Return the TLS context for a ``tlsConfig``; None for the system's authorities. Raises OSError or ValueError.
+class ExtenderCertificates:
+    """The TLS context for a ``tlsConfig``, made anew when its files change: those of a mounted Secret are replaced.
 
-    As upstream, ``enableHTTPS`` without an authority ``verifies`` nothing.
+    While changed files are unusable, the last usable ones stay in use.
     """
-    if config is None and verifies:
-        return None
-    config = config or ExtenderTLSConfig()
+
+    def __init__(self, name: str, config: ExtenderTLSConfig | None, *, verifies: bool) -> None:
+        """``name`` is that of the extender in the log. Raises OSError or ValueError if the certificates are unusable.
+
+        As upstream, ``enableHTTPS`` without an authority ``verifies`` nothing.
+        """
+        self._name = name
+        self._config = config or ExtenderTLSConfig()
+        self._verifies = verifies
+        files = (self._config.ca_file, self._config.cert_file, self._config.key_file)
+        self._files = [Path(file) for file in files if file]
+        self._trouble = LogOnce(logger)
+        self._stamps = stamps_of(self._files)
+        self._context = tls_context(self._config, verifies=verifies)
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for the next call, after reading the files again if they changed."""
+        stamps = stamps_of(self._files)
+        if stamps != self._stamps:
+            try:
+                self._context = tls_context(self._config, verifies=self._verifies)
+            except (OSError, ValueError) as error:
+                # The key may be written a moment after the certificate: the stamps stay, and the next call tries again.
+                self._trouble.failing(f"the certificates for {self._name} cannot be read again", str(error))
+            else:
+                self._stamps = stamps
+                self._trouble.recovered()
+                logger.info("certificates read again", extra={"extender": self._name})
+        return self._context
+
+
+def tls_context(config: ExtenderTLSConfig, *, verifies: bool) -> ssl.SSLContext:
+    """Return the TLS context for a ``tlsConfig``. Raises OSError or ValueError."""
     context = client_context(_pem(config.ca_data, config.ca_file), verifies=verifies and not config.insecure)
     certificate, key = _pem(config.cert_data, config.cert_file), _pem(config.key_data, config.key_file)
     if certificate is not None and key is not None:

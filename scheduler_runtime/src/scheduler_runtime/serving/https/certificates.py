@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.kube.tls import as_file
+from scheduler_runtime.kube.tls import as_file, stamps_of
 from scheduler_runtime.serving.https.sni import NamedPair, SniCertificates
 
 logger = logging.getLogger(__name__)
@@ -98,14 +98,14 @@ class FileCertificate:
         self._files = (certificate, key)
         self._settings = settings
         self._trouble = LogOnce(logger)
-        self._stamps = self._read_stamps()
+        self._stamps = stamps_of(self._files)
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
         """Return the context for a new connection, after reading the files again if they changed."""
         # Without a lock: two threads may read changed files at once, and either result is as good. The stamps are read
         # before the files, so that a change in between is noticed at the next connection.
-        stamps = self._read_stamps()
+        stamps = stamps_of(self._files)
         if stamps != self._stamps:
             try:
                 self._context = self._load()
@@ -118,18 +118,6 @@ class FileCertificate:
                 self._trouble.recovered()
                 logger.info("serving certificate read again", extra={"file": str(self._files[0])})
         return self._context
-
-    def _read_stamps(self) -> list[tuple[int, int, int] | None]:
-        """Return what changes with the content of the files, also behind a symbolic link, as in mounted Secrets."""
-        stamps: list[tuple[int, int, int] | None] = []
-        for file in self._files:
-            try:
-                status = file.stat()
-            except OSError:
-                stamps.append(None)
-            else:
-                stamps.append((status.st_mtime_ns, status.st_ino, status.st_size))
-        return stamps
 
     def _load(self) -> ssl.SSLContext:
         return _load_pair(context_for(self._settings), *self._files)
