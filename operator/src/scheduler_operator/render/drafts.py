@@ -91,7 +91,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
     if oversized:
         return ObjectProblems("Invalid", (*name_problems, *oversized))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
-    extenders, extender_secrets = _extenders(spec)
+    extenders, extender_secrets = extenders_with_files(spec)
     missing = [
         Problem(
             f"spec.pluginConfig[{index}].ref",
@@ -123,7 +123,7 @@ def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool)
     )
 
 
-def _extenders(spec: ProfileSpec) -> tuple[list[dict[str, Any]], frozenset[str]]:
+def extenders_with_files(spec: ProfileSpec) -> tuple[list[dict[str, Any]], frozenset[str]]:
     """Return the extenders in upstream's format, which has files instead of Secrets; and the Secrets of the files."""
     extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
     secrets: set[str] = set()

@@ -1,4 +1,4 @@
-"""What must not be read in messages and on pages: names and passwords in addresses, and private keys.
+"""Stars in place of what messages and pages must not repeat: names and passwords in addresses, and private keys.
 
 Extenders are called with both, and the document contains them. Whoever may read events, a status or a page may often
 not read the document.
