@@ -18,6 +18,22 @@ def test_what_was_not_used_for_the_longest_time_is_forgotten() -> None:
     assert (cache.get("a"), cache.get("b"), cache.get("c")) == (1, None, 3)
 
 
+def test_heavy_values_leave_room_for_fewer_others() -> None:
+    cache: LruCache[str, int] = LruCache(10)
+    for name in "abcd":
+        cache.put(name, 1)
+    cache.put("heavy", 2, weight=8)
+    assert [cache.get(name) for name in ("a", "b", "c", "d", "heavy")] == [None, None, 1, 1, 2]
+    cache.put("heavy", 2)
+    for name in "efghijk":
+        cache.put(name, 3)
+    assert len(cache) == 10
+    cache.put("too heavy", 4, weight=100)
+    assert (len(cache), cache.get("too heavy")) == (1, 4)
+    cache.put("l", 5)
+    assert (cache.get("too heavy"), cache.get("l")) == (None, 5)
+
+
 def test_what_pods_want_is_remembered_for_as_long_as_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_terms_module, "MAX_CACHED", 2)
     own_terms = plugin()._own_terms

@@ -11,11 +11,18 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """At most ``capacity`` values by key. When there are more, the least recently used one is dropped."""
+    """Values by key, of a total weight of ``capacity`` at most: beyond it the least recently used ones are dropped.
+
+    A value has the weight 1, unless its memory depends on what users write.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._values: OrderedDict[K, V] = OrderedDict()
+        self._weights: dict[K, int] = {}
+        """Of the values that are heavier than 1."""
+        self._extra = 0
+        """The sum of what is above 1 in these."""
 
     def __len__(self) -> int:
         return len(self._values)
@@ -27,12 +34,23 @@ class LruCache(Generic[K, V]):
             self._values.move_to_end(key)
         return value
 
-    def put(self, key: K, value: V) -> None:
-        """Store ``value``, and drop the least recently used value if there are too many now."""
+    def put(self, key: K, value: V, weight: int = 1) -> None:
+        """Store ``value``, and drop the least recently used values if they are too many or too heavy now.
+
+        The newest value stays, however heavy it is.
+        """
         self._values[key] = value
         self._values.move_to_end(key)
-        if len(self._values) > self._capacity:
-            self._values.popitem(last=False)
+        self._weigh(key, weight)
+        while len(self._values) + self._extra > self._capacity and len(self._values) > 1:
+            self._weigh(self._values.popitem(last=False)[0], 1)
+
+    def _weigh(self, key: K, weight: int) -> None:
+        if self._weights:
+            self._extra -= self._weights.pop(key, 1) - 1
+        if weight > 1:
+            self._weights[key] = weight
+            self._extra += weight - 1
 
 
 def next_cleanup_size(size: int, minimum: int) -> int:

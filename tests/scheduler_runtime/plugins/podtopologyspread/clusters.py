@@ -91,11 +91,12 @@ def filter_verdicts(plugin: PodTopologySpread, pod: Pod, cluster: testing.Cluste
 
 
 def scored(plugin: PodTopologySpread, pod: Pod, cluster: testing.Cluster, feasible: Sequence[bool]) -> list[int] | None:
-    """The normalised score of each feasible row; None when the plugin has nothing to say."""
+    """The normalised score of each feasible row; None when no constraint of the pod is about scores."""
     nodes = NodeTable(cluster.table, np.array(feasible, np.bool_))
     state = plugin.pre_score(pod, nodes, {})
     if state is SKIP:
-        return None
+        constraints = plugin._constraints.get(pod)
+        return [0] * sum(feasible) if constraints and constraints.soft else None
     scores = plugin.normalize_score(pod, nodes, plugin.score(pod, nodes, state), state)
     assert scores.dtype == np.int64
     return [score for score, inside in zip(scores.tolist(), feasible, strict=True) if inside]

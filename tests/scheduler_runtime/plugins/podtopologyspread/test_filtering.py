@@ -9,6 +9,8 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import SKIP, Node, Pod, Taint
 from scheduler_runtime.framework import Placed, Unschedulable
+from scheduler_runtime.state.table import LabelColumn
+from scheduler_runtime.state.table.node_columns import NodeColumns
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     ZONE,
     all_nodes,
@@ -102,6 +104,23 @@ def test_a_pod_that_does_not_select_itself_fits_where_one_more_would_not() -> No
     cluster = fill(zoned("a", "b"), 1, 0)
     assert filter_verdicts(spreading(), incoming(constraint(), labels={"app": "b"}), cluster) == [None, None]
     assert filter_verdicts(spreading(), incoming(constraint()), cluster) == [UNEVEN, None]
+
+
+@pytest.mark.parametrize("action", ["DoNotSchedule", "ScheduleAnyway"])
+def test_of_labels_that_no_node_has_one_is_looked_at(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users may write thousands of constraints: what each costs must not grow with the number of the others."""
+    looked_at: list[str] = []
+    label = NodeColumns.label
+
+    def recording(columns: NodeColumns, key: str) -> LabelColumn:
+        looked_at.append(key)
+        return label(columns, key)
+
+    monkeypatch.setattr(NodeColumns, "label", recording)
+    many = [constraint(f"key-{number}", whenUnsatisfiable=action) for number in range(200)]
+    outcome = testing.framework().schedule(incoming(*many), zoned("a", "b"))
+    assert isinstance(outcome, Unschedulable if action == "DoNotSchedule" else Placed)
+    assert len(looked_at) < 10
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from scheduler_runtime.catalog.args import InterPodAffinityArgs
 from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, FilterState
 from scheduler_runtime.plugins.interpodaffinity.own_terms import Namespaces, OwnTerms, OwnTermsCache
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import Source, TopologyScores, TopologyScoresCache
-from scheduler_runtime.state.table import PodSelection, SelectorError, terms_of
+from scheduler_runtime.state.table import SelectorError, terms_of
 
 Sources = dict[str, list[Source]]
 """By each label that decides what is near, the pods that count and their points."""
@@ -70,14 +70,19 @@ class InterPodAffinity(Plugin):
         keeping_away = [scores for scores in self._scores_of(nodes, sources) if scores.total]
         if not keeping_away and not has_required:
             return SKIP
-        partners = [self._count(nodes, key, own.affinity) for key in own.affinity_keys]
+        # One look-up for all labels: the selection may have thousands of selectors, which are compared each time.
+        near = nodes.match_counts(own.affinity) if own.affinity_keys else None
+        partners = [self._scores.get(nodes, key, ((near, 1),)) for key in own.affinity_keys if near]
         return FilterState(
             pod=pod,
             namespace_labels=labels,
             own=own,
             affinity=tuple(map(_counts_of, partners)),
             partners=sum(scores.total for scores in partners),
-            apart=tuple(_counts_of(self._count(nodes, key, selection)) for key, selection in own.apart),
+            apart=tuple(
+                _counts_of(self._scores.get(nodes, key, ((nodes.match_counts(selection), 1),)))
+                for key, selection in own.apart
+            ),
             existing=tuple(map(_counts_of, keeping_away)),
         )
 
@@ -140,9 +145,6 @@ class InterPodAffinity(Plugin):
             return
         all_keys = self._keys_of_others.union(keys)
         self._keys_of_others = all_keys if len(all_keys) <= _MAX_KEYS else None
-
-    def _count(self, nodes: NodeTable, key: str, selection: PodSelection) -> TopologyScores:
-        return self._scores.get(nodes, key, ((nodes.match_counts(selection), 1),))
 
     def _scores_of(self, nodes: NodeTable, sources: Sources) -> list[TopologyScores]:
         return [self._scores.get(nodes, key, tuple(of_key)) for key, of_key in sources.items()]

@@ -29,7 +29,14 @@ from scheduler_runtime.plugins.podtopologyspread.constraints import (
     in_namespace,
     read_constraints,
 )
-from scheduler_runtime.plugins.podtopologyspread.domains import DomainCounts, EligibleDomains, ScoredDomains, scope_of
+from scheduler_runtime.plugins.podtopologyspread.domains import (
+    DomainCounts,
+    EligibleDomains,
+    EligibleNodes,
+    NodeScope,
+    ScoredDomains,
+    scope_of,
+)
 from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import Service
 from scheduler_runtime.state.table import NO_LABELS, PodSelector, Requirements, SelectorError, read_requirements
@@ -39,7 +46,10 @@ _SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable=SOFT, max_skew=5),
 )
 _MAX_KINDS = 2048
+_MAX_SCOPES = 512
 _MAX_DOMAINS = 512
+_BYTES_OF_A_KIND = 2048
+"""So many bytes of constraints, encoded, count as one kind: users may write a megabyte of them."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -64,6 +74,7 @@ class ConstraintCache:
         self._comparing = handle.enabled("TaintTolerationComparisonOperators")
         self._with_match_label_keys = handle.enabled("MatchLabelKeysInPodTopologySpread")
         self._kinds: LruCache[Hashable, SpreadConstraints] = LruCache(_MAX_KINDS)
+        self._nodes: LruCache[NodeScope, EligibleNodes] = LruCache(_MAX_SCOPES)
         self._domains: LruCache[Hashable, EligibleDomains] = LruCache(_MAX_DOMAINS)
         self.hard_by_default = any(default.when_unsatisfiable == HARD for default in self._defaults)
 
@@ -74,12 +85,14 @@ class ConstraintCache:
         selector = self._selectors.get(pod) if self._selectors else None
         if selector is None:
             return None
-        kind = (selector, _encode(_node_restrictions(pod)))
+        restrictions = _encode(_node_restrictions(pod))
+        kind = (selector, restrictions)
         spread = self._kinds.get(kind)
         if spread is None:
             constraints = default_constraints(self._defaults, selector)
-            spread = self._with_counts(constraints, pod, requires_all=not self._uses_system_defaults)
-            self._kinds.put(kind, spread)
+            weight = _weight(restrictions)
+            spread = self._with_counts(constraints, pod, weight, requires_all=not self._uses_system_defaults)
+            self._kinds.put(kind, spread, weight)
         return spread
 
     def _own(self, pod: Pod) -> SpreadConstraints:
@@ -87,39 +100,60 @@ class ConstraintCache:
         labels = metadata.labels or NO_LABELS
         values = tuple(labels.get(key) for constraint in constraints for key in constraint.match_label_keys)
         # Encoded, equal constraints are equal bytes; hashing those is quicker than hashing the structs.
-        kind = (metadata.namespace, _encode((constraints, *_node_restrictions(pod))), values)
+        encoded = _encode((constraints, *_node_restrictions(pod)))
+        kind = (metadata.namespace, encoded, values)
         spread = self._kinds.get(kind)
         if spread is None:
+            weight = _weight(encoded)
             try:
                 own = read_constraints(pod, with_match_label_keys=self._with_match_label_keys)
             except ConstraintError as error:
                 spread = SpreadConstraints(problem=str(error))
             else:
-                spread = self._with_counts(own, pod, requires_all=True)
-            self._kinds.put(kind, spread)
+                spread = self._with_counts(own, pod, weight, requires_all=True)
+            self._kinds.put(kind, spread, weight)
         return spread
 
-    def _with_counts(self, constraints: Constraints, pod: Pod, *, requires_all: bool) -> SpreadConstraints:
+    def _with_counts(self, constraints: Constraints, pod: Pod, weight: int, *, requires_all: bool) -> SpreadConstraints:
         """With ``requires_all``, nodes that lack one of the labels of the soft constraints are not scored."""
-        hard_keys = [constraint.key for constraint in constraints.hard]
-        soft_keys = [constraint.key for constraint in constraints.soft] if requires_all else []
+        hard_keys = tuple([constraint.key for constraint in constraints.hard])
+        soft_keys = tuple([constraint.key for constraint in constraints.soft]) if requires_all else ()
         return SpreadConstraints(
-            hard=self._counts(constraints.hard, hard_keys, pod, EligibleDomains),
-            soft=self._counts(constraints.soft, soft_keys, pod, ScoredDomains),
+            hard=self._counts(constraints.hard, hard_keys, pod, weight, EligibleDomains),
+            soft=self._counts(constraints.soft, soft_keys, pod, weight, ScoredDomains),
         )
 
     def _counts(
-        self, constraints: Sequence[Constraint], required: Sequence[str], pod: Pod, cls: type[EligibleDomains]
+        self,
+        constraints: Sequence[Constraint],
+        required: tuple[str, ...],
+        pod: Pod,
+        weight: int,
+        cls: type[EligibleDomains],
     ) -> tuple[DomainCounts, ...]:
+        nodes_by_policy: dict[tuple[bool, bool], EligibleNodes] = {}
         counts = []
         for constraint in constraints:
-            scope = scope_of(constraint, required, pod, comparing=self._comparing)
-            domains = self._domains.get((cls, scope))
+            policy = constraint.honors_affinity, constraint.honors_taints
+            nodes = nodes_by_policy.get(policy)
+            if nodes is None:
+                scope = scope_of(constraint, required, pod, comparing=self._comparing)
+                nodes = self._nodes.get(scope)
+                if nodes is None:
+                    nodes = EligibleNodes(scope)
+                    self._nodes.put(scope, nodes, weight)
+                nodes_by_policy[policy] = nodes
+            domains = self._domains.get((cls, constraint.key, nodes))
             if domains is None:
-                domains = cls(scope)
-                self._domains.put((cls, scope), domains)
+                domains = cls(constraint.key, nodes)
+                self._domains.put((cls, constraint.key, nodes), domains)
             counts.append(DomainCounts(constraint, domains))
         return tuple(counts)
+
+
+def _weight(encoded: bytes) -> int:
+    """The weight of a kind in its cache, or of a scope, whose key contains ``encoded``."""
+    return 1 + len(encoded) // _BYTES_OF_A_KIND
 
 
 def _node_restrictions(pod: Pod) -> tuple[object, ...]:

@@ -16,16 +16,16 @@ from scheduler_runtime.state.table import MatchCounts
 
 DomainIds = NDArray[np.intp]
 """For each node the number of its domain."""
+_NO_IDS: DomainIds = np.zeros(0, np.intp)
+_NO_PODS: Ints = np.zeros(1, np.int64)
 _MAX_CHANGES = 128
 """Up to so many changes are applied one by one; adding up all nodes anew is quicker than more."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeScope:
-    """All that decides which nodes count. Kinds of pods with equal scopes share their domains."""
+    """All that decides which nodes count. Constraints of equal scopes share what is known of the nodes."""
 
-    key: str
-    """The label whose values are the domains."""
     required: tuple[str, ...]
     """Labels without which a node is left out altogether."""
     labels: tuple[tuple[str, str], ...] = ()
@@ -36,7 +36,7 @@ class NodeScope:
     """True if tolerations may compare numbers."""
 
 
-def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, comparing: bool) -> NodeScope:
+def scope_of(constraint: Constraint, required: tuple[str, ...], pod: Pod, *, comparing: bool) -> NodeScope:
     """The scope of one of the constraints of ``pod``."""
     labels: tuple[tuple[str, str], ...] = ()
     affinity = None
@@ -44,48 +44,46 @@ def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, compa
         labels = tuple(sorted((pod.spec.node_selector or {}).items()))
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     tolerations = pod.spec.tolerations if constraint.honors_taints else None
-    return NodeScope(constraint.key, tuple(required), labels, affinity, tolerations, comparing)
+    return NodeScope(required, labels, affinity, tolerations, comparing)
 
 
-class EligibleDomains:
-    """The domains of a scope, as of the last :meth:`refresh`. They change with the nodes only, not with the pods."""
+class EligibleNodes:
+    """The nodes of a scope, as of the last :meth:`refresh`.
+
+    A pod has one of these for all its constraints, or a few: what all of them require is not looked at for each.
+    """
+
+    __slots__ = ("_names", "_scope", "_version", "eligible", "generation", "without_required")
 
     def __init__(self, scope: NodeScope) -> None:
-        self.scope = scope
+        self._scope = scope
         self.generation = 0
         """Grows with each change of the following."""
-        self.without_label: Mask | None = None
-        """The nodes without the label; None when all have it."""
         self.without_required: Mask | None = None
         """The nodes without one of the required labels; None when all have them."""
         self.eligible: Mask = np.zeros(0, np.bool_)
         """The nodes whose pods count."""
-        self.ids: DomainIds = np.zeros(0, np.intp)
-        """The domain of each node. One more than the last stands for all domains that do not count."""
-        self.size = 0
-        """Number of domains that count."""
         self._version = -1
-        self._label: LabelColumn | None = None
+        self._names: Sequence[str] = ()
 
     def refresh(self, nodes: NodeTable) -> None:
         """Bring everything up to date with ``nodes``."""
-        label = nodes.label(self.scope.key)
-        # The version alone could be that of another table; a column belongs to one table.
-        if self._version == nodes.nodes_version and self._label is label:
+        # The version alone could be that of another table; the list of names belongs to one table.
+        if self._version == nodes.nodes_version and self._names is nodes.names:
             return
-        self._version, self._label = nodes.nodes_version, label
+        self._version, self._names = nodes.nodes_version, nodes.names
         self.generation += 1
         has_required = np.ones(len(nodes), np.bool_)
-        for key in self.scope.required:
+        for key in self._scope.required:
             has_required &= nodes.label(key).exists()
-        self.without_label = _none_if_empty(~label.exists())
+            if not np.count_nonzero(has_required):
+                break  # Users may require thousands of labels that no node has.
         self.without_required = _none_if_empty(~has_required)
         self.eligible = self._allowed(nodes) & has_required
-        self.ids, self.size = self._number(label)
 
     def _allowed(self, nodes: NodeTable) -> Mask:
         """The nodes that the pod's selector, affinity and tolerations allow, as far as the constraint honors them."""
-        scope = self.scope
+        scope = self._scope
         allowed = labelled_rows(dict(scope.labels), nodes)
         if scope.affinity is not None and scope.affinity.required is not None:
             allowed &= matching_rows(scope.affinity.required, nodes)
@@ -94,9 +92,37 @@ class EligibleDomains:
             allowed &= ~np.array(repels, np.bool_)[nodes.taint_set_ids]
         return allowed
 
+
+class EligibleDomains:
+    """The values of the label ``key``, as of the last :meth:`refresh`. They change with the nodes only."""
+
+    __slots__ = ("generation", "ids", "key", "nodes", "size", "without_label")
+
+    def __init__(self, key: str, nodes: EligibleNodes) -> None:
+        self.key = key
+        self.nodes = nodes
+        self.without_label: Mask | None = None
+        """The nodes without the label; None when all have it."""
+        self.ids: DomainIds = _NO_IDS
+        """The domain of each node. One more than the last stands for all domains that do not count."""
+        self.size = 0
+        """Number of domains that count."""
+        self.generation = -1
+        """Of ``nodes``, when this was brought up to date."""
+
+    def refresh(self, nodes: NodeTable) -> None:
+        """Bring everything up to date with ``nodes``."""
+        self.nodes.refresh(nodes)
+        if self.generation == self.nodes.generation:
+            return
+        self.generation = self.nodes.generation
+        label = nodes.label(self.key)
+        self.without_label = _none_if_empty(~label.exists())
+        self.ids, self.size = self._number(label)
+
     def _number(self, label: LabelColumn) -> tuple[DomainIds, int]:
         """Only values of nodes that count are domains: among them the emptiest is looked for."""
-        return _number_domains(label.ids, len(label.values) + 1, self.eligible)
+        return _number_domains(label.ids, len(label.values) + 1, self.nodes.eligible)
 
 
 class ScoredDomains(EligibleDomains):
@@ -105,16 +131,19 @@ class ScoredDomains(EligibleDomains):
     Without required labels, upstream takes a node without the label for one whose value is the empty text.
     """
 
-    def __init__(self, scope: NodeScope) -> None:
-        super().__init__(scope)
-        self._witnesses: DomainIds = np.zeros(0, np.intp)
+    __slots__ = ("_witnesses",)
+
+    def __init__(self, key: str, nodes: EligibleNodes) -> None:
+        super().__init__(key, nodes)
+        self._witnesses: DomainIds = _NO_IDS
         """For each domain a row that was a candidate in it the last time."""
 
     def _number(self, label: LabelColumn) -> tuple[DomainIds, int]:
         label_ids = label.ids
         if "" in label.values:
             label_ids = np.where(label_ids == 0, np.int32(label.values.index("") + 1), label_ids)
-        inside = np.ones(len(label_ids), np.bool_) if self.without_required is None else ~self.without_required
+        without_required = self.nodes.without_required
+        inside = np.ones(len(label_ids), np.bool_) if without_required is None else ~without_required
         ids, size = _number_domains(label_ids, len(label.values) + 1, inside)
         self._witnesses = np.zeros(size + 1, np.intp)
         return ids, size
@@ -152,12 +181,14 @@ def _none_if_empty(rows: Mask) -> Mask | None:
 class DomainCounts:
     """The number of pods in each domain of one constraint, updated from one pod of a kind to the next."""
 
+    __slots__ = ("_generation", "_position", "by_domain", "by_node", "constraint", "domains")
+
     def __init__(self, constraint: Constraint, domains: EligibleDomains) -> None:
         self.constraint = constraint
         self.domains = domains
         self.by_node: MatchCounts | None = None
         """The pods that are counted, by node; None when the constraint counts none."""
-        self.by_domain: Ints = np.zeros(1, np.int64)
+        self.by_domain: Ints = _NO_PODS
         """The pods that are counted, by domain; the last number is for all domains that do not count."""
         self._generation = -1
         self._position = 0
@@ -176,7 +207,7 @@ class DomainCounts:
             if changes is None or len(changes) > _MAX_CHANGES:
                 self._add_up()
                 return
-            eligible, ids, by_domain = domains.eligible, domains.ids, self.by_domain
+            eligible, ids, by_domain = domains.nodes.eligible, domains.ids, self.by_domain
             for row, change in changes:
                 if eligible.item(row):
                     by_domain[ids.item(row)] += change
@@ -187,7 +218,7 @@ class DomainCounts:
         if by_node is None:
             self.by_domain = np.zeros(domains.size + 1, np.int64)
             return
-        inside = domains.eligible
+        inside = domains.nodes.eligible
         sums = np.bincount(domains.ids[inside], by_node.counts[inside], domains.size + 1)
         self.by_domain = sums.astype(np.int64)
         self._position = by_node.position

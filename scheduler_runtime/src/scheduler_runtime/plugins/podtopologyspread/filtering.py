@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from scheduler_runtime.api import Mask, Pod, Reject
+from scheduler_runtime.api import Mask, NodeTable, Pod, Reject
 from scheduler_runtime.plugins.podtopologyspread.domains import DomainCounts
 
 TOO_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
@@ -17,6 +17,22 @@ _MAX_PODS: Final = 2**31 - 1
 
 Changes = dict[int, int]
 """The number of pods more, or fewer, in each domain that changed."""
+
+
+def hard_constraints(counts: Sequence[DomainCounts], pod: Pod, nodes: NodeTable) -> HardConstraints:
+    """The state for ``pod``, with the constraints brought up to date that decide anything.
+
+    After the one by which every node lacks a label, no other is asked about any node, whichever pods come and go: of
+    the thousands that a user may write, that is mostly the first.
+    """
+    without_labels = np.zeros(len(nodes), np.bool_)
+    for number, one in enumerate(counts, 1):
+        one.refresh(nodes)
+        if one.domains.without_label is not None:
+            without_labels |= one.domains.without_label
+            if np.count_nonzero(without_labels) == len(nodes):
+                return HardConstraints(counts[:number], pod)
+    return HardConstraints(counts, pod)
 
 
 class HardConstraints:
@@ -49,7 +65,7 @@ class HardConstraints:
         """
         for index, counts in enumerate(self.counts):
             domains, changes = counts.domains, self._changes[index]
-            if domains.eligible.item(row) and counts.constraint.selects(pod):
+            if domains.nodes.eligible.item(row) and counts.constraint.selects(pod):
                 domain = domains.ids.item(row)
                 changes[domain] = changes.get(domain, 0) + change
                 self._limits[index] = None

@@ -26,7 +26,7 @@ from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import PodTopologySpreadArgs
 from scheduler_runtime.plugins.podtopologyspread.constraint_cache import ConstraintCache, SpreadConstraints
 from scheduler_runtime.plugins.podtopologyspread.constraints import Constraint
-from scheduler_runtime.plugins.podtopologyspread.filtering import HardConstraints
+from scheduler_runtime.plugins.podtopologyspread.filtering import HardConstraints, hard_constraints
 from scheduler_runtime.plugins.podtopologyspread.scoring import SoftConstraints, normalize, raw_scores, soft_state
 
 _CONSTRAINTS = "PodTopologySpread"
@@ -55,7 +55,7 @@ class PodTopologySpread(Plugin):
             return SKIP
         if constraints.problem:
             return Reject.pod(constraints.problem)
-        return _hard_state(constraints, pod, nodes) if constraints.hard else SKIP
+        return hard_constraints(constraints.hard, pod, nodes) if constraints.hard else SKIP
 
     def filter(self, pod: Pod, nodes: NodeTable, state: HardConstraints | None) -> Iterable[Reject]:
         return self._filter_alone(pod, nodes) if state is None else state.rejections()
@@ -73,7 +73,7 @@ class PodTopologySpread(Plugin):
             return ()
         if constraints.problem:
             return (Reject.pod(constraints.problem),)
-        return _hard_state(constraints, pod, nodes).rejections()
+        return hard_constraints(constraints.hard, pod, nodes).rejections()
 
     def add_pod(self, pod: Pod, nodes: NodeTable, state: HardConstraints, other: Pod, row: int) -> HardConstraints:
         state.count(other, row, 1)
@@ -85,7 +85,8 @@ class PodTopologySpread(Plugin):
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
         constraints = cycle[_CONSTRAINTS] if _CONSTRAINTS in cycle else self._constraints.get(pod)
-        return _soft_state(constraints, nodes) if constraints is not None and constraints.soft else SKIP
+        state = soft_state(constraints.soft, nodes) if constraints is not None else None
+        return SKIP if state is None else state
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
         soft = self._soft_state_of(state, pod, nodes)
@@ -100,7 +101,7 @@ class PodTopologySpread(Plugin):
         if isinstance(state, SoftConstraints):
             return state
         constraints = self._constraints.get(pod)
-        return _soft_state(constraints, nodes) if constraints is not None and constraints.soft else None
+        return soft_state(constraints.soft, nodes) if constraints is not None else None
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         own = self._constraints.get(pod) or SpreadConstraints()
@@ -112,18 +113,6 @@ class PodTopologySpread(Plugin):
         else:
             helps = pod_helps(event.old, event.new, pod, constraints, counts_nominated=self._counts_nominated)
         return QUEUE if helps else SKIP
-
-
-def _hard_state(constraints: SpreadConstraints, pod: Pod, nodes: NodeTable) -> HardConstraints:
-    for counts in constraints.hard:
-        counts.refresh(nodes)
-    return HardConstraints(constraints.hard, pod)
-
-
-def _soft_state(constraints: SpreadConstraints, nodes: NodeTable) -> SoftConstraints:
-    for counts in constraints.soft:
-        counts.refresh(nodes)
-    return soft_state(constraints.soft, nodes)
 
 
 def pod_helps(

@@ -30,16 +30,24 @@ class SoftConstraints:
     """The nodes that lack a label which all must have."""
 
 
-def soft_state(counts: Sequence[DomainCounts], nodes: NodeTable) -> SoftConstraints:
+def soft_state(counts: Sequence[DomainCounts], nodes: NodeTable) -> SoftConstraints | None:
     """The state for the feasible ``nodes``: the more domains there are, the more a pod in one of them weighs.
 
-    Upstream's topologyNormalizingWeight.
+    Upstream's topologyNormalizingWeight. None when no node is scored: there are no constraints, or each feasible node
+    lacks a label, and all get 0 points.
     """
-    ignored = counts[0].domains.without_required
+    if not counts:
+        return None
+    eligible = counts[0].domains.nodes
+    eligible.refresh(nodes)
+    ignored = eligible.without_required
     candidates = nodes.feasible if ignored is None else nodes.feasible & ~ignored
     number = int(np.count_nonzero(candidates))
+    if not number:
+        return None
     weights = []
     for one in counts:
+        one.refresh(nodes)
         domains, size = one.domains, one.domains.size
         if one.constraint.key == HOSTNAME:
             size = number  # Each node is its own domain here, whatever its label says.
