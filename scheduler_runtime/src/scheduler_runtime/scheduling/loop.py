@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from time import thread_time
 
 from scheduler_runtime.framework import ExtenderAnswers, FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
@@ -18,6 +19,7 @@ from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pending.attempt_budget import SLOW_SECONDS
 from scheduler_runtime.scheduling.pods_underway import BindingSlots
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before watches and bindings get their turn."""
+SLOW_LOG_SECONDS = 60.0
+"""After a slow attempt was logged no other one is for so long; the metric counts all."""
 PAUSE_SECONDS = 1.0
 """The pause after no pod could be taken because of an error."""
 MIN_WAIT_SECONDS = 0.001
@@ -65,6 +69,9 @@ class SchedulingLoop:
         self._paused_at = 0.0
         self._entry: QueuedPod | None = None
         """The pod that was taken last."""
+        self._cpu_began = 0.0
+        """The CPU time of this thread when deciding about it began, or when extenders answered last."""
+        self._logged_slow_at = float("-inf")
 
     async def run(self) -> None:
         """Schedule until cancelled, whatever one attempt ends in."""
@@ -94,7 +101,7 @@ class SchedulingLoop:
             self.queue.mark_binding(entry.uid)
             return
 
-        began = self._clock()
+        began, self._cpu_began = self._clock(), thread_time()
         try:
             outcome = await self.decide(entry)
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
@@ -103,6 +110,7 @@ class SchedulingLoop:
             else:
                 self.failures.log("deciding failed", error, pod=entry.pod.key)
             self._metrics.decision_seconds.observe(self._clock() - began)
+            self._charge(entry, has_failed=True)
             self._failed.error(entry.pod, str(error), began)
             return
 
@@ -110,6 +118,8 @@ class SchedulingLoop:
             self._metrics.decision_seconds.observe(self._clock() - began)
         match outcome:
             case Placed():
+                if thread_time() - self._cpu_began > SLOW_SECONDS:
+                    self._charge(entry, has_failed=False)
                 # From here on a task of its own: permit, pre_bind, bind, post_bind.
                 attempt = Attempt(
                     began=began,
@@ -119,6 +129,7 @@ class SchedulingLoop:
                 )
                 self._binding.start(outcome, attempt)
             case Unschedulable():
+                self._charge(entry, has_failed=True)
                 if outcome.nomination and outcome.nomination.work:
                     await self._preemption.make_room(outcome)
                 self._failed.unschedulable(outcome, began)
@@ -152,6 +163,7 @@ class SchedulingLoop:
                 case question:
                     try:
                         answers = await extenders.answer(question, entry.pod, answers, self._cache.table)
+                        self._cpu_began = thread_time()  # others ran meanwhile
                     except (ExtenderError, RawObjectError):
                         if entry.uid not in self.queue:
                             return None
@@ -163,6 +175,19 @@ class SchedulingLoop:
                 # A new document came meanwhile: its extenders may be others, and have to be asked themselves.
                 framework, answers = self._frameworks[entry.profile], NO_ANSWERS
         return framework.schedule(entry.pod, self._cache)
+
+    def _charge(self, entry: QueuedPod, *, has_failed: bool) -> None:
+        """Count the CPU that the attempt took from the others: a busy machine makes no pod slow (docs/adr/0026)."""
+        now, cpu_seconds = self._clock(), thread_time() - self._cpu_began
+        if not self.queue.charge(entry, cpu_seconds, now, has_failed=has_failed):
+            return
+        self._metrics.count_slow_attempt(entry.profile)
+        if now - self._logged_slow_at > SLOW_LOG_SECONDS:
+            self._logged_slow_at = now
+            logger.warning(
+                "deciding about a pod took long; pods like it let others go first while they take too much time",
+                extra={"pod": entry.pod.key, "cpu_seconds": round(cpu_seconds, 3)},
+            )
 
     def _drop_deleting_pod(self, entry: QueuedPod) -> None:
         """Take a pod that is being deleted out of the queue, as upstream's skipPodSchedule."""

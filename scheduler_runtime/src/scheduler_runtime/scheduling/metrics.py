@@ -101,6 +101,11 @@ class Metrics:
         self._permit_seconds = Histogram(
             "scheduler_permit_wait_duration_seconds", "How long pods waited for a permit.", _ATTEMPT, "result"
         )
+        self._slow_attempts = Counter(
+            "berth_slow_attempts_total",
+            "Attempts that took more CPU than a pod may take before it has to let others go first.",
+            "profile",
+        )
         self._preemption_attempts = Counter(
             "scheduler_preemption_attempts_total", "How often a pod that fits nowhere looked for others to preempt."
         )
@@ -144,6 +149,10 @@ class Metrics:
             ends = self._attempt_series[of] = self._attempts.of(*of), self._attempt_seconds.of(*of)
         ends[0].number += 1
         ends[1].observe(seconds)
+
+    def count_slow_attempt(self, profile: str) -> None:
+        """Count an attempt that took so long that pods like this one yield to others."""
+        self._slow_attempts.of(profile).number += 1
 
     # The parts of an attempt. Callers keep the series: they observe at every decision.
 

@@ -60,6 +60,11 @@ def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target)
         ("goroutines", "Work under way in the background, by its kind.", background_work),
     ):
         metrics.show(f"scheduler_{name}", text, read)
+    metrics.show(
+        "berth_yielding_pods",
+        "Active pods that let others go first, because they are slow or fail again and again.",
+        lambda: {(): queue.yielding},
+    )
     # As upstream: without an election the metric does not exist.
     if election.name:
         leader: Labels = (("name", election.name),)

@@ -18,8 +18,9 @@
 * When nothing is active, a pod that only backs off from a rejection is taken early, unless that is turned off. One that
   backs off from an error is not.
 
-Two things are other than in kube-scheduler. A change of a pod in flight is shown to that pod and to no other. A pod
-whose gate fails, instead of rejecting it, backs off and asks again.
+Three things are other than in kube-scheduler. A change of a pod in flight is shown to that pod and to no other. A pod
+whose gate fails, instead of rejecting it, backs off and asks again. Active pods whose attempts are slow, or fail again
+and again, let others go first once they have used up their budget (``attempt_budget``).
 
 A state machine: the time is an argument, nothing here waits. A pod that was added is in exactly one place until it is
 removed.
@@ -35,6 +36,7 @@ from typing import Protocol
 
 from scheduler_runtime.api import Event, Pod, QueueEntry
 from scheduler_runtime.framework import FailureLog, PluginError
+from scheduler_runtime.scheduling.pending.attempt_budget import AttemptBudget
 from scheduler_runtime.scheduling.pending.places import BackingOff, Heap, InFlight, Parked
 from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuedProfile, QueuePlace
 from scheduler_runtime.scheduling.pending.requeue_rules import RequeueRules
@@ -103,6 +105,9 @@ class SchedulingQueue:
         self._reporter = reporter
         self._entries: dict[str, QueuedPod] = {}
         self._active = Heap(QueuePlace.ACTIVE)
+        self._yielding = Heap(QueuePlace.ACTIVE)
+        """The active pods that came to their turn, and let the others go first."""
+        self._budget = AttemptBudget()
         self._backing_off = backing_off or BackingOff()
         self._parked = Parked()
         self._in_flight = InFlight()
@@ -167,7 +172,7 @@ class SchedulingQueue:
     def take(self, now: float) -> QueuedPod | None:
         """Take the next pod to place, if there is one; it is in flight until it is bound, parked or retried."""
         self._flush_ended_waits(now)
-        entry = self._active.pop()
+        entry = self._next_active(now)
         # KEP-5142: better a pod a second too early than a scheduler that idles.
         if entry is None and (entry := self._backing_off.pop_early()):
             entry.waits_since = min(entry.waits_since, now)
@@ -178,6 +183,27 @@ class SchedulingQueue:
             entry.retry_requested = False
             self._in_flight.begin(entry.uid)
         return entry
+
+    def _next_active(self, now: float) -> QueuedPod | None:
+        """Take the first active pod out; while the budget is exceeded, preferably the first that need not yield."""
+        if not self._budget.is_exceeded(now):
+            if self._yielding and (not self._active or self._yielding.first_key() < self._active.first_key()):
+                return self._yielding.pop()
+            return self._active.pop()
+        while (entry := self._active.pop()) is not None:
+            if not self._budget.concerns(entry):
+                return entry
+            self._yielding.push(entry, entry.key)
+        return self._yielding.pop()
+
+    def charge(self, entry: QueuedPod, seconds: float, now: float, *, has_failed: bool) -> bool:
+        """Count the CPU that an attempt took; return whether that was so much that its like have to yield."""
+        return self._budget.charge(entry, seconds, now, has_failed=has_failed)
+
+    @property
+    def yielding(self) -> int:
+        """The number of active pods that let others go first. May be read from another thread."""
+        return len(self._yielding)
 
     def wake_at(self) -> float | None:
         """Return when time alone makes a pod active; None when only an event can."""
@@ -245,6 +271,7 @@ class SchedulingQueue:
             if entry.place not in (QueuePlace.IN_FLIGHT, QueuePlace.BINDING):
                 self._take_from_place(entry)
         self._active.compact()
+        self._yielding.compact()
         self._backing_off.compact()
         for entry in concerned:
             if entry.uid not in self._entries:
@@ -402,6 +429,7 @@ class SchedulingQueue:
         match entry.place:
             case QueuePlace.ACTIVE:
                 self._active.discard(entry.uid)
+                self._yielding.discard(entry.uid)
             case QueuePlace.IN_FLIGHT:
                 self._in_flight.end(entry.uid)
             case QueuePlace.BACKOFF:
