@@ -5,6 +5,7 @@ PYTHON  ?= python3
 CLUSTER ?= process
 ONCE    ?=
 FUZZ    ?= 100000
+FUZZ_OBJECTS ?= 1000000
 WORKERS ?= 2
 IMAGE   ?= berth:dev
 IMAGE_PYTHON ?= 3.13
@@ -31,8 +32,8 @@ test: $(READY) ## Every test this machine can run, but for make nightly: a quart
 nightly: $(READY) ## What takes long: tests left out of make test, oracle, faults and fuzz at full size: about an hour
 	@$(MAKE) --no-print-directory --keep-going test-nightly oracle faults fuzz
 
-fuzz: $(READY) ## A hundred thousand odd inputs through commands, endpoints and answers of extenders (FUZZ=…): none may end them badly
-	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
+fuzz: $(READY) ## A million odd pods and nodes (FUZZ_OBJECTS=…), a hundred thousand other inputs (FUZZ=…): none may end anything, or cost much
+	@FUZZ=$(FUZZ) FUZZ_OBJECTS=$(FUZZ_OBJECTS) $(RUN)/pytest -q -rP --numprocesses=2 --timeout=0 tests/fuzz
 
 check: $(READY) ## Format, lint, types, import contracts, measures of the house, unit tests: about a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-quick

@@ -44,3 +44,16 @@ metadata: {name: b}
 spec: {plugin: NodeName, args: text}
 """,
 )
+
+OBJECTS: tuple[bytes, ...] = (
+    b'{"metadata":{"name":"a","uid":"u","managedFields":[{"fieldsV1":'
+    + b'{"f:a":' * 9993
+    + b"{}"
+    + b"}" * 9993
+    + b"}]}}",
+    b'{"metadata":{"name":"n1","uid":"u"},"status":{"allocatable":{"pods":"1e25","cpu":"1e30","memory":"9E"}}}',
+    b'{"metadata":{"name":"a","uid":"u"},"spec":{"priority":' + b"9" * 400 + b"}}",
+    b'{"metadata":{"name":"a","uid":"u","labels":{"a":"\xff"}}}',
+    rb'{"metadata":{"name":"a","uid":"u","labels":{"a":"\ud800"}}}',
+)
+"""Pods, or nodes, that ended a scheduler."""

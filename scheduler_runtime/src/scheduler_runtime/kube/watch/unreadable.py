@@ -29,6 +29,8 @@ LONGEST_PROBLEM = 300
 """As many characters of what is wrong with an object are repeated."""
 TOKENS = re.compile(rb'(?s)"(?:[^"\\]++|\\.)*+"|([{\[])|([}\]])|(")')
 """Strings, opening brackets, closing brackets, and the beginning of a string whose end has not come."""
+_BRACKETS = re.compile(rb'(?s)(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+(?:([{\[]++)|([}\]]++))')
+"""The next brackets of one direction, after whatever is before them: so many at once are few steps of this program."""
 _SCALAR = re.compile(rb'(?s)"(?:[^"\\]++|\\.)*+"|[^\s,:"{}\[\]]++')
 _SPACE = re.compile(rb"\s*+")
 # Within a string a quote has a backslash before it, so this is a key and no part of a value.
@@ -73,7 +75,10 @@ def read_page(
     are counted in the page. Raises msgspec.DecodeError when the text is no complete list.
     """
     with contextlib.suppress(Exception):
-        return read_list(raw)
+        try:
+            return read_list(raw)
+        except RecursionError:
+            return read_list(without_managed_fields(raw))
     fields = dict(_members(raw))
     page: ListPage[T | Unreadable] = ListPage(_metadata_in(fields), [])
     for _, item in _members(fields.get(b'"items"', b"null")):
@@ -95,7 +100,10 @@ def read_list_metadata(raw: bytes) -> ListMeta:
 def read_event(line: bytes) -> WatchEvent:
     """Return the event in a line of a watch, also if its object is too deep. Raises msgspec.DecodeError."""
     try:
-        return decode_event(line)
+        try:
+            return decode_event(line)
+        except RecursionError:
+            return decode_event(without_managed_fields(line))
     except Exception:  # noqa: BLE001 - the line may be whole although its object is not
         fields = dict(_members(line))
         if not fields.keys() >= {b'"type"', b'"object"'}:
@@ -197,16 +205,14 @@ def _end_of_value(text: bytes, at: int) -> int:
     """Return where the value that begins at ``at`` ends, by counting brackets."""
     if scalar := _SCALAR.match(text, at):
         return scalar.end()
-    depth = 0
+    depth, end = 0, at
     if text[at : at + 1] in (b"{", b"["):
-        for token in TOKENS.finditer(text, at):
-            match token.lastindex:
-                case 1:
-                    depth += 1
-                case 2 if depth == 1:
-                    return token.end()
-                case 2:
-                    depth -= 1
-                case 3:
-                    break
+        while brackets := _BRACKETS.match(text, end):  # not a search, which would begin anew at each byte
+            end = brackets.end()
+            if brackets.lastindex == 1:
+                depth += end - brackets.start(1)
+            elif depth > end - brackets.start(2):
+                depth -= end - brackets.start(2)
+            else:
+                return brackets.start(2) + depth
     raise msgspec.DecodeError(f"the value at byte {at} is cut, or there is none")
