@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import shlex
 import statistics
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import devcluster
 from devcluster import Cluster, Spec
 from devcluster.model.api import AdminApi, RefusedError
 from examples.demo.installation import NAMESPACE
+from tests.scheduler_runtime.scheduling.extenders.test_http_calls import client_pair, secured
+from tests.support.extenders import Raw
 from tests.support.world import UNHURRIED, Object, World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
@@ -26,6 +29,18 @@ BIN = Path(sys.executable).parent
 SECONDS, AT_MOST = 2.0, 10.0
 """How long a change takes until it decides, by the middle of a few; and any of them, however busy the machine is."""
 CHANGES = 3
+
+# A process of this machine has the volumes of its pod elsewhere, and the document names the path that the pod has.
+MOUNTING = """#!/bin/sh
+exec unshare --map-root-user --mount sh -ec '
+mount -t tmpfs tmpfs /mnt
+mkdir /mnt/upper /mnt/work
+mount -t overlay overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work /etc
+mkdir /etc/berth-extenders
+mount --rbind "$DEVCLUSTER_MOUNT_EXTENDERS" /etc/berth-extenders
+exec "$@"' - {program} "$@"
+"""
+CAN_MOUNT = subprocess.run(["unshare", "--map-root-user", "--mount", "true"], check=False, capture_output=True)
 
 CODE = '''
 from scheduler_runtime.api import Action, ClusterEvent, NodePlugin
@@ -42,14 +57,25 @@ class NotHere(NodePlugin):
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with devcluster.running(Spec(fake_nodes=10, images={"berth:test": [str(BIN / "python")]})) as running:
+def mounting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of an image in which the volume with certificates is where its pod has it."""
+    program = tmp_path_factory.mktemp("image") / "berth-scheduler"
+    program.write_text(MOUNTING.format(program=shlex.quote(str(BIN / "berth-scheduler"))))
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture(scope="module")
+def cluster(mounting: Path) -> Iterator[Cluster]:
+    images = {"berth:test": [str(BIN / "python")], "berth:mounting": [str(mounting)]}
+    with devcluster.running(Spec(fake_nodes=10, images=images)) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
-    with on_process_nodes(cluster, "berth:test", "pluginSources.enabled=true") as installation:
+    values = ("pluginSources.enabled=true", "profiles.allowed.images={berth:mounting}")
+    with on_process_nodes(cluster, "berth:test", *values) as installation:
         yield installation
 
 
@@ -282,3 +308,51 @@ def test_a_writer_of_its_config_map_runs_no_code_even_without_the_policy(
     world.eventually(lambda: follow(world, "attacked"), 30)
     assert not ran.exists()
     assert processes(world, "attacked") == before
+
+
+PASSWORD = "marked-pass-word"
+
+
+@pytest.mark.skipif(CAN_MOUNT.returncode != 0, reason="needs user namespaces: unshare --map-root-user --mount true")
+def test_an_extender_is_shown_a_certificate_from_a_secret_and_nobody_the_password_in_its_address(
+    world: World, cluster: Cluster, tmp_path: Path
+) -> None:
+    certificate, key = client_pair(tmp_path)
+    with secured(tmp_path, certificate) as (extender, authority):
+        extender.answers["filter"] = lambda question: {"NodeNames": question["NodeNames"][-1:]}
+        files = [f"--from-file={name}={file}" for name, file in (("tls.crt", certificate), ("tls.key", key))]
+        arguments = (*files, f"--from-file=ca.crt={authority}", f"--namespace={NAMESPACE}")
+        world.kubectl("create", "secret", "generic", "berth-extender-guarded", *arguments)
+        guarded = profile(world, "guarded", extenders=[
+            {
+                "urlPrefix": extender.url.replace("://", f"://berth:{PASSWORD}@"),
+                "filterVerb": "filter",
+                "nodeCacheCapable": True,
+                "tlsConfig": {"secretName": "berth-extender-guarded"},
+            }
+        ])  # fmt: skip
+        guarded["spec"]["scheduler"] = {**guarded["spec"]["scheduler"], "image": "berth:mounting", "logLevel": 10}
+        world.apply(guarded)
+        world.eventually(lambda: follow(world, "guarded"), 60)
+        world.apply(world.deployment("asked", "guarded", 2, {"cpu": "10m"}))
+        world.eventually(lambda: len(world.bound("asked")) == 2, 60)
+        assert len(extender.questions("filter")) >= 2
+
+        # A failure names the extender, in the pod's events and in the log.
+        extender.answers["filter"] = lambda _: Raw(500)
+        world.apply(world.deployment("refused", "guarded", 1, {"cpu": "10m"}))
+        refused = f"failed filter with extender at URL {extender.url.replace('://', '://***@')}/filter, code 500"
+        world.eventually(lambda: refused in json.dumps(world.kubectl.items("events", "--all-namespaces")), 60)
+        # So does a finding, in the profile's status and events.
+        status = json.dumps((world.get("schedulerprofile", "guarded") or {})["status"])
+        assert "ExtenderPasswordInURL" in status
+        outputs = {
+            "status": status,
+            "events": world.kubectl("get", "events", "--all-namespaces", "--output=yaml"),
+            "pods": world.kubectl("get", "pods", "--all-namespaces", "--output=yaml"),
+            **{str(log): log.read_text() for log in cluster.directory.rglob("current") if NAMESPACE in str(log)},
+        }
+        assert any("guarded" in name for name in outputs)
+        assert [name for name, text in outputs.items() if PASSWORD in text] == []
+    world.kubectl("delete", "deployment", "asked", "refused")
+    world.kubectl("delete", "schedulerprofile", "guarded")

@@ -16,8 +16,9 @@ import yaml
 import devcluster
 from devcluster import Cluster
 from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, scheduler
+from tests.scheduler_runtime.scheduling.extenders.test_http_calls import base64_of, client_pair
 from tests.support.deciding_scheduler import deciding_scheduler
-from tests.support.extenders import Answer, ExtenderServer, Object, keeps, nodes_of, prefers, serving
+from tests.support.extenders import Answer, ExtenderServer, Object, Raw, keeps, nodes_of, prefers, serving
 
 pytestmark = pytest.mark.cluster
 
@@ -234,3 +235,39 @@ async def test_extenders_come_and_go_with_the_document(cluster: Cluster, tmp_pat
         places = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in await there.bound()}
         assert places["asked-0"] == "kwok-7"
         assert {question["Pod"]["metadata"]["name"] for question in extender.questions("filter")} == {"asked-0"}
+
+
+async def test_no_page_log_or_event_has_a_password_or_a_key(cluster: Cluster, tmp_path: Path) -> None:
+    certificate, key = client_pair(tmp_path)
+    data = {"certData": base64_of(certificate), "keyData": base64_of(key)}
+    with serving({"filter": lambda _: Raw(500)}) as extender:
+        address = extender.url.replace("://", "://berth:marked-pass-word@") + "/?token=marked-token"
+        config = of(cluster, extender.configuration(urlPrefix=address, tlsConfig=data))
+        async with api(cluster) as there:
+            with scheduler(tmp_path, cluster.kubeconfig, config, "-v", "10") as process:
+                await there.create_pods(1, "refused")
+                events: list[Object] = []
+
+                async def is_reported() -> bool:
+                    events.extend(await there.events("refused-0", "FailedScheduling"))
+                    return bool(events)
+
+                await there.eventually(is_reported, 30)
+                paths = (
+                    "/configz",
+                    "/debug/pending",
+                    "/debug/cache",
+                    "/metrics",
+                    "/flagz",
+                    "/statusz",
+                    "/readyz?verbose",
+                )
+                outputs = {path: process.get(path) for path in paths}
+                process.process.send_signal(signal.SIGUSR2)
+                await there.until(lambda: process.lines("waiting pod"), 30)
+                outputs |= {"log": process.log, "events": json.dumps(events), "pods": json.dumps(await there.pods())}
+            await there.delete_pods()
+    assert "***@127.0.0.1" in outputs["/configz"]
+    assert "failed filter with extender at URL http://***@127.0.0.1" in outputs["events"]
+    marks = ("marked-pass-word", "marked-token", data["keyData"], data["keyData"][100:140])
+    assert [(name, mark) for name, text in outputs.items() for mark in marks if mark in text] == []

@@ -106,7 +106,7 @@ def describe_value(value: Any) -> str:
 def _pieces(value: Any) -> Iterator[str]:
     """Yield the representation of ``value`` bit by bit: whoever needs the beginning only takes no more."""
     if isinstance(value, str):
-        shown = without_credentials(value) if "://" in value and "@" in value else value
+        shown = without_credentials(value) if "@" in value or "://" in value else value
         yield repr(shown[: MAX_QUOTED + 1])
     elif isinstance(value, Mapping):
         for number, (key, inner) in enumerate(value.items()):
