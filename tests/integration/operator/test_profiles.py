@@ -173,7 +173,7 @@ def test_what_is_no_longer_needed_goes(installed: Installed) -> None:
     eventually(lambda: set(installed.generated("shrinking")) == EVERYTHING - {"PodDisruptionBudget"}, 30)
     installed.apply(profile("shrinking", engine="ConfigMap"))
     eventually(lambda: set(installed.generated("shrinking")) == {"ConfigMap"}, 30)
-    assert installed.condition("shrinking", "Ready")["reason"] == "Rendered"
+    eventually(lambda: installed.condition("shrinking", "Ready").get("reason") == "Rendered", 30)
     installed.delete("schedulerprofile", "shrinking")
 
 

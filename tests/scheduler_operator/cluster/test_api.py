@@ -13,6 +13,7 @@ import pytest
 from scheduler_operator.cluster.api import APPLY, ApiConnection, RequestError
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.cluster.objects import ClusterObjects
+from scheduler_operator.cluster.user_objects import UserObjects
 from tests.scheduler_operator.builders import kubeconfig, profile
 from tests.support.threads import in_a_thread
 
@@ -141,11 +142,15 @@ def test_what_is_not_there_is_missing(server: Server, tmp_path: Path) -> None:
 def test_an_object_that_was_deleted_meanwhile_gets_no_status(
     server: Server, tmp_path: Path, status: int, is_reported: bool
 ) -> None:
-    server.answers = [(status, json.dumps({"reason": "NotFound", "message": "gone"}))]
+    metadata = {"name": "gone", "uid": "1", "generation": 1, "resourceVersion": "7"}
+    written = {"kind": "SchedulerProfile", "metadata": metadata, "reason": "NotFound", "message": "gone"}
+    server.answers = [(status, json.dumps(written))]
 
     async def report() -> bool:
         api = ApiConnection(Credentials(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")), "me")
-        scheduler_profile = await ClusterObjects(api, "berth-system").report(profile("gone"), {"conditions": []})
+        scheduler_profile = await ClusterObjects(api, "berth-system", UserObjects()).report(
+            profile("gone"), {"conditions": []}
+        )
         await api.finish()
         return scheduler_profile
 

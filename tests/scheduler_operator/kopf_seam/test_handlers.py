@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.handlers import KopfMemo
-from scheduler_operator.kopf_seam.http_session import KopfSession
+from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed
 from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
@@ -24,7 +25,8 @@ LABELLED = {"labels": {"berth.dev/profile": "calm"}}
 @pytest.fixture
 def exchanges(tmp_path: Path) -> KopfSession:
     credentials = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    return KopfSession(credentials, "tests", InterruptedStreams(), on_list=lambda: None)
+    feed = ObjectFeed(UserObjects(), lambda: None, lambda _: None)
+    return KopfSession(credentials, "tests", InterruptedStreams(), feed)
 
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])

@@ -11,8 +11,9 @@ import pytest
 from aiohttp import web
 
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import http_session, watch_stream
-from scheduler_operator.kopf_seam.http_session import KopfSession, UnusableError
+from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed, UnusableError
 from scheduler_operator.kopf_seam.watch_stream import EXPIRED_LINE, InterruptedStreams
 from tests.scheduler_operator.builders import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, served
@@ -40,7 +41,8 @@ async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
     async with served(script) as url:
         lists: list[str] = []
         credentials = Credentials(kubeconfig(directory, url))
-        between = KopfSession(credentials, "tests", InterruptedStreams(), on_list=lambda: lists.append("listed"))
+        feed = ObjectFeed(UserObjects(), lambda: lists.append("listed"), lambda kind: lists.append(kind.plural))
+        between = KopfSession(credentials, "tests", InterruptedStreams(), feed)
         try:
             yield Kopf(url, between.open_session(), lists)
         finally:

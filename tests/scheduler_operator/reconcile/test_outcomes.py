@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.reconcile.reconciler import Reconciler
 from scheduler_operator.reconcile.scheduler_state import SchedulerState
 from scheduler_operator.reconcile.status import (
@@ -78,6 +79,7 @@ class OldStatuses:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.users = UserObjects()
 
     async def report(self, user_object: UserObject, status: Status) -> bool:
         if "effectivePlugins" in status:
@@ -89,7 +91,7 @@ class OldStatuses:
 def test_a_status_that_the_api_server_refuses_is_followed_by_a_smaller_one() -> None:
     cluster = OldStatuses()
     unused = cast("Any", None)
-    reconciler = Reconciler(cast("Any", cluster), unused, unused, V1_36, unused)
+    reconciler = Reconciler(cast("Any", cluster), unused, unused, V1_36, unused, unused)
     with pytest.raises(RequestError, match="unknown field"):
         asyncio.run(reconciler.report(GROUP, Applied(both_rendered(), SchedulerState())))
     assert cluster.reasons == ["owner: RollingOut"]

@@ -14,6 +14,8 @@ class Health:
     """Answers of the probes: each a sentence that says what is wrong, or nothing."""
 
     not_ready: str = "starting"
+    remark: str = ""
+    """Something that is wrong, although the process works."""
     not_alive: Callable[[], str | None] = lambda: None
 
     def become_ready(self) -> None:
@@ -36,7 +38,7 @@ async def serve(
         return _probe_response(health.not_alive())
 
     async def readyz(_: web.Request) -> web.Response:
-        return _probe_response(health.not_ready)
+        return _probe_response(health.not_ready, health.remark)
 
     app = web.Application()
     app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
@@ -55,5 +57,6 @@ async def serve(
         await runner.cleanup()
 
 
-def _probe_response(problem: str | None) -> web.Response:
-    return web.Response(text=problem or "ok", status=503 if problem else 200)
+def _probe_response(problem: str | None, remark: str = "") -> web.Response:
+    ok = f"ok; but {remark}" if remark else "ok"
+    return web.Response(text=problem or ok, status=503 if problem else 200)

@@ -22,12 +22,15 @@ from scheduler_operator.app.settings import Settings
 from scheduler_operator.cluster.api import ApiConnection, RequestError
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.cluster.objects import ClusterObjects
+from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import handlers
-from scheduler_operator.kopf_seam.http_session import KopfSession
+from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed
 from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.reconciler import Key, Reconciler
+from scheduler_operator.reconcile.render_process import RenderProcesses
 from scheduler_operator.reconcile.work_queue import WorkQueue
+from scheduler_operator.resources.kinds import ResourceKind
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.kube.retry import run_until
@@ -52,10 +55,13 @@ class OperatorProcess:
         self.settings = options
         self.credentials = Credentials(options.kubeconfig)
         self.api = ApiConnection(self.credentials, options.user_agent)
-        self.cluster = ClusterObjects(self.api, options.release.namespace)
+        self.users = UserObjects()
+        self.cluster = ClusterObjects(self.api, options.release.namespace, self.users)
+        self.rendering = RenderProcesses()
         self.work: WorkQueue[Key] = WorkQueue()
         self.stop = asyncio.Event()
         self.relisted = asyncio.Event()
+        self.unlistable: asyncio.Queue[ResourceKind] = asyncio.Queue()
         self.waiting_for = ""
         self.leadership = Leadership(options.lease, options.kubeconfig, options.user_agent)
         self.health = Health(not_alive=self.leadership.check)
@@ -77,6 +83,7 @@ class OperatorProcess:
                 await self.api.finish()
                 return code
             finally:
+                await self.rendering.close()
                 await self.leadership.stop(release=True, seconds=RELEASE_SECONDS)
 
     async def lead(self) -> int:
@@ -102,12 +109,14 @@ class OperatorProcess:
         events = ProfileEvents(self.cluster, self.settings.lease.identity)
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
-        reconciler = Reconciler(self.cluster, events, self.settings.release, version, self.work)
-        session = KopfSession(self.credentials, self.settings.user_agent, InterruptedStreams(), self.relisted.set)
+        reconciler = Reconciler(self.cluster, events, self.settings.release, version, self.work, self.rendering)
+        feed = ObjectFeed(self.users, self.relisted.set, self.unlistable.put_nowait)
+        session = KopfSession(self.credentials, self.settings.user_agent, InterruptedStreams(), feed)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.work.run(reconciler.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(reconciler), name="resync")
+            group.create_task(self.list_around(reconciler), name="lists around what cannot be read")
             # kopf replaces our signal handlers when it starts, so they are set again when it is ready.
             await handlers.watch(memo, self.settings.release.namespace, on_ready=self.handle_signals)
 
@@ -131,6 +140,22 @@ class OperatorProcess:
             self.relisted.clear()
             await self.retry(reconciler.resync)
             self.waiting_for = ""
+
+    async def list_around(self, reconciler: Reconciler) -> None:
+        """Take in what can be read of a kind that the API server cannot list, each time that kopf has failed to."""
+        while True:
+            kind = await self.unlistable.get()
+            try:
+                await self.cluster.list_around(kind)
+            except RequestError as error:
+                logger.warning("cannot list what can be read of %s: %s", kind.plural, error)
+                continue
+            named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable().items())
+            remark = f"the API server cannot read {named}, so it can neither list nor watch that kind" if named else ""
+            if remark and remark != self.health.remark:
+                logger.error("%s; all others are looked at again and again; remove it from etcd", remark)
+            self.health.remark = remark
+            await self.retry(reconciler.resync)
 
     async def wait_for_crds(self) -> None:
         """Wait until the API server serves both of our kinds."""
@@ -169,6 +194,7 @@ class OperatorProcess:
         """Return the metrics of ``/metrics``, with their numbers now."""
         work, queue = self.work.statistics(), ("name", "profiles")
         lease, leads = ("name", settings.LEASE), self.leadership.is_leader
+        failed = self.rendering.failed
         usage = resource.getrusage(resource.RUSAGE_SELF)
         seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
         return [
@@ -178,6 +204,7 @@ class OperatorProcess:
             fixed_gauge("workqueue_resting", "Profiles that wait for another attempt.", work.resting, queue),
             fixed_gauge("workqueue_adds_total", "Profiles that came to wait.", work.added, queue, kind="counter"),
             fixed_gauge("workqueue_retries_total", "Attempts that failed.", work.failed, queue, kind="counter"),
+            fixed_gauge("berth_unrenderable_total", "Specs that took too much time or memory.", failed, kind="counter"),
             fixed_gauge("process_cpu_seconds_total", "CPU time used.", seconds, kind="counter"),
             fixed_gauge("process_max_resident_memory_bytes", "Most memory that was in use.", peak),
         ]

@@ -1,7 +1,6 @@
 """Client of the API server: JSON in, JSON out, one exception for every failure."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
@@ -12,6 +11,7 @@ import urllib3
 from kubernetes.client import ApiClient, ApiException
 
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.json_reading import read_json
 
 TIMEOUT_SECONDS = 15.0
 CONNECTIONS = 16
@@ -105,7 +105,7 @@ class ApiConnection:
             cause = getattr(error, "reason", None) or error
             raise RequestError(f"{method} {target}", 0, "", f"no answer from the API server: {cause}") from error
         try:
-            return response.status, json.loads(payload)
+            return response.status, read_json(payload)
         except ValueError:
             return response.status, payload.decode(errors="replace").strip()
 

@@ -1,6 +1,7 @@
 """Cluster access of the operator: read users' objects, apply generated ones, prune leftovers, report statuses."""
 
 import asyncio
+import base64
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,7 +10,6 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Self
 
-from scheduler_operator import render
 from scheduler_operator.cluster.api import APPLY, JSON_PATCH, ApiConnection, RequestError
 from scheduler_operator.cluster.field_ownership import (
     FIELD_MANAGER,
@@ -17,6 +17,7 @@ from scheduler_operator.cluster.field_ownership import (
     is_applied_by_us,
     ownership_patch,
 )
+from scheduler_operator.cluster.user_objects import StoredObject, UserObjects
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
@@ -39,6 +40,12 @@ Identity = tuple[str, str]
 
 ADOPTION_ATTEMPTS = 3
 """Attempts to adopt fields while others write to the same object."""
+
+MAX_DEPTH_EXCEEDED = "exceeded max depth"
+"""In the API server's answer about an object that it stored and cannot read back."""
+_PAGE = 25
+_NAME_CHARACTERS = "-.0123456789abcdefghijklmnopqrstuvwxyz"
+"""All that are in names of these objects, in the order in which objects are listed."""
 
 _FORCED = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _IMMUTABLE = {
@@ -80,7 +87,8 @@ class NameConflictError(Exception):
 class ClusterObjects:
     """All requests of the operator to the API server. Every method raises RequestError."""
 
-    def __init__(self, api: ApiConnection, namespace: str) -> None:
+    def __init__(self, api: ApiConnection, namespace: str, users: UserObjects) -> None:
+        self.users = users
         self._api = api
         self._namespace = namespace
         self._collections = {kind: kind.collection(namespace) for kind in kinds.ALL}
@@ -102,33 +110,76 @@ class ClusterObjects:
         served = {resource["name"] for resource in answer["resources"]}
         return [f"{k.plural}.{k.group}" for k in (kinds.PROFILE, kinds.PLUGIN_CONFIG) if k.plural not in served]
 
-    async def profile(self, name: str) -> UserObject | None:
-        """Return the profile called ``name``; None when there is none."""
-        profile = await self._get(kinds.PROFILE, name)
-        return UserObject.from_object(profile) if profile else None
-
-    async def plugin_config(self, name: str) -> UserObject | None:
-        """Return the PluginConfig called ``name``; None when there is none."""
-        plugin_config = await self._get(kinds.PLUGIN_CONFIG, name)
-        return UserObject.from_object(plugin_config) if plugin_config else None
-
-    async def profiles(self) -> list[UserObject]:
-        """Return every profile."""
-        return [UserObject.from_object(profile) for profile in await self._list(kinds.PROFILE)]
-
-    async def joiners(self, name: str) -> list[UserObject]:
-        """Return the profiles that join the one called ``name``, the oldest first."""
-        profiles = await self._list(kinds.PROFILE, {"fieldSelector": f"spec.joins={name}"})
-        return render.joiners(name, map(UserObject.from_object, profiles))
-
     async def grants(self) -> list[Object]:
         """Return the ClusterRoles whose rules the operator may pass on to schedulers."""
         return await self._list(kinds.CLUSTER_ROLE, {"labelSelector": f"{GRANT_LABEL}=true"})
 
-    async def plugin_configs(self) -> dict[str, UserObject]:
-        """Return every PluginConfig, by name."""
-        objects = await self._list(kinds.PLUGIN_CONFIG)
-        return {raw["metadata"]["name"]: UserObject.from_object(raw) for raw in objects}
+    async def list_around(self, kind: ResourceKind) -> None:
+        """Take in all of a kind of users' objects of which the API server cannot read some.
+
+        It cannot list them at once then, but from any name on, up to the first one that it cannot read.
+        """
+        stored: list[StoredObject] = []
+        last, size = "", _PAGE
+        while True:
+            try:
+                page = await self._page(kind, f"{last}\0" if last else "", size)
+            except RequestError as error:
+                if not is_unreadable(error):
+                    raise
+                if size > 1:
+                    size = 1
+                    continue
+                last = await self._unreadable_name(kind, last)
+                stored.append(StoredObject.unlistable(kind.name, last))
+            else:
+                if not page:
+                    break
+                stored += [StoredObject.from_object(raw) for raw in page]
+                last = page[-1]["metadata"]["name"]
+            size = _PAGE
+        self.users.put_page(kind, stored, is_first=True, is_last=True)
+
+    async def _unreadable_name(self, kind: ResourceKind, after: str) -> str:
+        """Return the name of the first object behind ``after`` that the API server cannot read.
+
+        No answer tells it. But a list fails that begins at the name or before it, and succeeds behind it.
+        """
+
+        async def fails_from(start: str) -> bool:
+            try:
+                await self._page(kind, start, 1)
+            except RequestError as error:
+                if not is_unreadable(error):
+                    raise
+                return True
+            return False
+
+        for stored in self.users.unlistable().get(kind, ()):  # most likely it is still the same one
+            if stored > after and await fails_from(stored) and not await fails_from(f"{stored}\0"):
+                return stored
+        name = ""
+        while True:
+            # The last character with which the list still fails is the next one of the name.
+            low, high = 0, len(_NAME_CHARACTERS)
+            while low < high:
+                middle = (low + high) // 2
+                if await fails_from(name + _NAME_CHARACTERS[middle]):
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == 0:
+                return name
+            name += _NAME_CHARACTERS[low - 1]
+
+    async def _page(self, kind: ResourceKind, start: str, size: int) -> list[Object]:
+        """Return ``size`` objects whose names are ``start`` or behind it."""
+        query = {"limit": str(size)}
+        if start:
+            # The API server's own token (k8s.io/apiserver/pkg/storage/continue.go): -1 is the newest version.
+            token = json.dumps({"v": "meta.k8s.io/v1", "rv": -1, "start": start})
+            query["continue"] = base64.urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
+        return await self._list(kind, query)
 
     async def apply(
         self, profile: UserObject, desired: Sequence[Object], on_repair: Callable[[Repair], Awaitable[None]]
@@ -182,11 +233,12 @@ class ClusterObjects:
         }
         path = f"{self._collections[kind]}/{user_object.name}/status"
         try:
-            await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+            live = await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
         except RequestError as error:
             if not error.is_missing:
                 raise
             return False
+        self.users.put_written(kind, StoredObject.from_object(live))
         return True
 
     async def post(self, event: Object) -> None:
@@ -296,6 +348,11 @@ class ClusterObjects:
         except RequestError as error:
             if not error.is_missing:
                 raise
+
+
+def is_unreadable(error: RequestError) -> bool:
+    """Return whether the API server could not read an object that it has stored."""
+    return error.status == HTTPStatus.INTERNAL_SERVER_ERROR and MAX_DEPTH_EXCEEDED in error.message
 
 
 def _identity(manifest: Object) -> Identity:

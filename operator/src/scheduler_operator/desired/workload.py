@@ -19,7 +19,6 @@ from scheduler_operator.resources.names import (
     pod_labels,
 )
 from scheduler_operator.resources.user_object import UserObject
-from scheduler_runtime.config import startup_only_hash
 
 PORT = 10259
 PORT_NAME = "https-metrics"
@@ -104,7 +103,7 @@ def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Obj
     scheduler = rendered.scheduler
     # A kube-scheduler reads its document when it starts; Berth's own follows all but some settings of the process.
     if rendered.engine == "Python":
-        rollout = {PROCESS_ANNOTATION: startup_only_hash(rendered.document)}
+        rollout = {PROCESS_ANNOTATION: rendered.startup_hash}
     else:
         rollout = {HASH_ANNOTATION: rendered.hash}
     # Credentials of a pod end with its ServiceAccount, also when one of the same name is made again (ADR 3).

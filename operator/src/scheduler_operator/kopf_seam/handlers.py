@@ -24,6 +24,8 @@ REGISTRY = kopf.OperatorRegistry()
 IDENTITY: Any = "berth"
 
 DISCOVERY_SECONDS = 5.0
+LIST_PAGE = 25
+"""Objects that are listed at a time: some are a megabyte."""
 ENDING_SECONDS = 30.0
 """After this time kopf kills the process, should it hang when it ends: it would hold the Lease and watch nothing."""
 
@@ -163,6 +165,7 @@ def settings() -> kopf.OperatorSettings:
     """Return settings under which kopf lists and watches what is needed: no other namespace, object or discovery."""
     result = kopf.OperatorSettings()
     result.posting.enabled = False
+    result.watching.chunk_size = LIST_PAGE
     result.scanning.disabled = True
     result.networking.request_timeout = 30
     result.networking.connect_timeout = 5

@@ -8,15 +8,23 @@ import asyncio
 import json
 import ssl
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.json_reading import read_json
+from scheduler_operator.cluster.objects import MAX_DEPTH_EXCEEDED
+from scheduler_operator.cluster.user_objects import StoredObject, UserObjects
 from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, EventStream, InterruptedStreams, WatchState
+from scheduler_operator.resources import kinds
+from scheduler_operator.resources.kinds import ResourceKind
 
 ANSWER_SECONDS = 15.0
 REPORTED_FORBIDDEN_ANSWERS = 3
@@ -32,18 +40,54 @@ class UnusableError(aiohttp.ClientConnectionError):
     """An answer that would end kopf. kopf sees a connection error instead, and repeats the request."""
 
 
+_USER_KINDS = {kind.collection(""): kind for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG)}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFeed:
+    """Takers of what kopf's lists and watches bring."""
+
+    users: UserObjects
+    on_list: Callable[[], None]
+    """Called whenever a kind was listed."""
+    on_unlistable: Callable[[ResourceKind], None]
+    """Called whenever a kind of users' objects could not be listed, because the API server cannot read one of them."""
+
+    def take_list(self, kind: ResourceKind, document: dict[str, Any], is_first: bool) -> dict[str, Any]:
+        """Take in a page of users' objects, and return it with no more of them than kopf needs."""
+        items = [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in document["items"]]
+        is_last = not document.get("metadata", {}).get("continue")
+        self.users.put_page(kind, map(StoredObject.from_object, items), is_first, is_last)
+        return {**document, "items": [shorten(item) for item in items]}
+
+    def take_event(self, kind: ResourceKind, event: Mapping[str, Any]) -> bytes:
+        """Take in what a line of a watch tells, and return it with no more of the object than kopf needs."""
+        raw = event["object"]
+        if event["type"] == "DELETED":
+            self.users.remove(kind, raw["metadata"]["name"])
+        else:
+            self.users.put(kind, StoredObject.from_object(raw))
+        return json.dumps({"type": event["type"], "object": shorten(raw)}).encode() + b"\n"
+
+
+def shorten(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object's name and version: all that kopf needs of an object that is kept elsewhere."""
+    metadata = {field: raw["metadata"][field] for field in ("name", "uid", "resourceVersion")}
+    return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": metadata}
+
+
 class KopfSession:
-    """Sends kopf's lists and watches with the current token. Calls ``on_list`` whenever a kind was listed."""
+    """Sends kopf's lists and watches with the current token, and passes on to ``feed`` what they bring."""
 
     def __init__(
-        self, credentials: Credentials, user_agent: str, interruptions: InterruptedStreams, on_list: Callable[[], None]
+        self, credentials: Credentials, user_agent: str, interruptions: InterruptedStreams, feed: ObjectFeed
     ) -> None:
         self.has_watch = asyncio.Event()
         self.requested_paths: set[str] = set()
         self._credentials = credentials
         self._user_agent = user_agent
         self._interruptions = interruptions
-        self._on_list = on_list
+        self._feed = feed
         self._forbidden: Counter[str] = Counter()
         self._watches: defaultdict[str, WatchState] = defaultdict(WatchState)
         self._sessions: list[aiohttp.ClientSession] = []
@@ -93,13 +137,17 @@ class KopfSession:
             answer = await send(request)
             if await self._check_status(answer, path):
                 try:
-                    document = await answer.json()
-                except (ValueError, aiohttp.ClientPayloadError, aiohttp.ContentTypeError) as error:
+                    document = read_json(await answer.read())
+                    if not isinstance(document, dict):
+                        raise UnusableError(NOT_AN_OBJECT)
+                    if (kind := _USER_KINDS.get(path)) is not None:
+                        document = self._feed.take_list(kind, document, "continue" not in request.url.query)
+                except (ValueError, KeyError, TypeError, aiohttp.ClientPayloadError) as error:
                     raise UnusableError(f"{NOT_AN_OBJECT} {error}") from error
-                if not isinstance(document, dict):
-                    raise UnusableError(NOT_AN_OBJECT)
+                # Neither larger nor deeper than what kopf needs.
+                answer._body = json.dumps(document).encode()
                 self._interruptions.end(path)
-                self._on_list()
+                self._feed.on_list()
         return answer
 
     async def _watch(self, path: str, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
@@ -117,7 +165,9 @@ class KopfSession:
             if answer.status == HTTPStatus.GONE:
                 answer.status = HTTPStatus.OK  # EventStream understands the body; the status alone would end kopf
             if await self._check_status(answer, _plural(path)):
-                answer.content = EventStream(answer.content, watch)  # type: ignore[assignment]
+                kind = _USER_KINDS.get(path)
+                take = partial(self._feed.take_event, kind) if kind else None
+                answer.content = EventStream(answer.content, watch, take)  # type: ignore[assignment]
                 began_at = watch.begin(_now())
                 loop.call_later(SETTLED_SECONDS, end_interruption, began_at)
                 self.has_watch.set()
@@ -148,6 +198,8 @@ class KopfSession:
             message = json.loads(text)["message"]
         except (ValueError, KeyError, TypeError):
             message = text.strip()[:200]
+        if MAX_DEPTH_EXCEEDED in str(message) and (kind := _USER_KINDS.get(answer.url.path)):
+            self._feed.on_unlistable(kind)
         reason = f"{answer.status} {answer.reason}: {message}"
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._credentials.reread_soon()

@@ -4,16 +4,18 @@ A line that is no event ends kopf, and when a stream ends kopf opens the next on
 and a stream that ends when it has hardly begun makes the next one wait. What is interrupted is logged once for all.
 """
 
-import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
 
+from scheduler_operator.cluster.json_reading import read_json
 from scheduler_runtime.kube.retry import doubling_delay
+from scheduler_runtime.kube.watch.unreadable import without_managed_fields
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +74,11 @@ class WatchState:
 class EventStream:
     """The content of a watch's answer, one event to a line. Notes in ``watch`` why it ends."""
 
-    def __init__(self, content: Content, watch: WatchState) -> None:
+    def __init__(
+        self, content: Content, watch: WatchState, take: Callable[[Mapping[str, Any]], bytes] | None = None
+    ) -> None:
+        """``take`` is called with each event of an object, and returns the line that kopf reads instead."""
+        self._take = take
         self._content = content
         self._watch = watch
 
@@ -96,13 +102,17 @@ class EventStream:
     def _check_line(self, line: bytes) -> bytes:
         """Return the line if it is an event; else note why not, and return the line that makes kopf list again."""
         try:
-            event = json.loads(line)
+            event = read_json(line)
         except ValueError:
             event = None
         self._watch.note("")
         match event:
+            case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}} if self._take:
+                with suppress(KeyError, TypeError, ValueError):
+                    return self._take(event)
+                self._watch.note(f"the API server sent what is no object: {line[:80]!r}")
             case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}}:
-                return line
+                return without_managed_fields(line)
             case {"type": "BOOKMARK", "object": {"metadata": dict()}}:
                 return line
             case {"type": "ERROR", "object": {"code": 410}} | {"kind": "Status", "code": 410}:

@@ -19,11 +19,13 @@ from typing import NamedTuple
 from scheduler_operator import render
 from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.cluster.objects import ClusterObjects, Identity, NameConflictError, Object
+from scheduler_operator.cluster.user_objects import StoredObject
 from scheduler_operator.desired import desired_objects
 from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile.api_refusals import refusal_problems
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.permissions import permission_problems
+from scheduler_operator.reconcile.render_process import RenderProcesses
 from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_state
 from scheduler_operator.reconcile.status import (
     Applied,
@@ -37,7 +39,7 @@ from scheduler_operator.reconcile.status import (
     profile_statuses,
 )
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_operator.render import ObjectProblems, PluginConfigs, Rendered
+from scheduler_operator.render import ObjectProblems, Rendered
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import generated_name
 from scheduler_operator.resources.user_object import Status, UserObject
@@ -58,10 +60,18 @@ class Reconciler:
     """Makes the cluster match what users ask for, one object at a time, and reports to its author."""
 
     def __init__(
-        self, cluster: ClusterObjects, events: ProfileEvents, release: Release, version: Version, work: WorkQueue[Key]
+        self,
+        cluster: ClusterObjects,
+        events: ProfileEvents,
+        release: Release,
+        version: Version,
+        work: WorkQueue[Key],
+        rendering: RenderProcesses,
     ) -> None:
         """``version`` is that of the cluster: profiles that name no other are rendered for its kube-scheduler."""
         self.cluster = cluster
+        self.users = cluster.users
+        self.rendering = rendering
         self.events = events
         self.release = release
         self.target = Target(version)
@@ -72,6 +82,8 @@ class Reconciler:
 
     async def attempt(self, key: Key) -> bool:
         """Reconcile ``key`` and return whether it is settled; log an error once while it stays the same."""
+        if not self.users.is_complete:
+            return False  # something that a profile refers to may be missing only because it was not listed yet
         try:
             if key.kind == kinds.PROFILE.name:
                 is_settled = await self.reconcile_profile(key.name)
@@ -92,8 +104,8 @@ class Reconciler:
     async def resync(self) -> None:
         """Queue everything, and read the cluster's version before."""
         self.target = Target(await self.cluster.version())
-        self.queue(kinds.PROFILE, [profile.name for profile in await self.cluster.profiles()])
-        self.queue(kinds.PLUGIN_CONFIG, await self.cluster.plugin_configs())
+        self.queue(kinds.PROFILE, self.users.profiles)
+        self.queue(kinds.PLUGIN_CONFIG, self.users.plugin_configs)
 
     def queue(self, kind: kinds.ResourceKind, names: Iterable[str]) -> None:
         """Queue the objects of these names."""
@@ -108,20 +120,21 @@ class Reconciler:
         settled, and neither are processes whose pods are not ready. Raises RequestError for anything else; the work
         queue tries again.
         """
-        profile = await self.cluster.profile(name)
-        plugin_configs = await self.cluster.plugin_configs()
-        joiners = await self.cluster.joiners(name)
-        self.queue_affected(name, profile, joiners, plugin_configs)
-        if profile is None:
+        stored, joiners, configs = self.users.profiles.get(name), self.users.joiners(name), self.users.plugin_configs
+        profile = stored.relations if stored else None
+        self.queue_affected(name, profile, [joiner.relations for joiner in joiners])
+        if stored is None or profile is None:
             self.cluster.forget(name)  # its objects are garbage-collected, by owner reference
             return True
-        group = ProfileGroup(profile, joiners)
+        if not profile.uid:
+            return True  # the API server cannot read it: there is nothing to go by, and nowhere to report
+        group = ProfileGroup(profile, [joiner.relations for joiner in joiners])
         if render.owner_name(profile):
-            return await self.report(group, await self.leave_to_owner(profile, plugin_configs))
+            return await self.report(group, await self.leave_to_owner(stored))
         if profile.spec.get("paused") is True:
             return await self.report(group, Paused())
 
-        shared = render.render_shared(profile, joiners, plugin_configs, self.release.namespace, self.target)
+        shared = await self.rendering.render_shared(stored, joiners, configs, self.release.namespace, self.target)
         await self.report(group, Excluded(shared.excluded))
         group = group.without(shared.excluded)
         match shared.outcome:
@@ -130,14 +143,12 @@ class Reconciler:
             case Rendered() as rendered:
                 return await self.report(group, await self.roll_out(group, rendered))
 
-    def queue_affected(
-        self, name: str, profile: UserObject | None, joiners: Sequence[UserObject], plugin_configs: PluginConfigs
-    ) -> None:
+    def queue_affected(self, name: str, profile: UserObject | None, joiners: Sequence[UserObject]) -> None:
         """Queue what the last change of the profile called ``name`` is about as well; None stands for its end."""
         # The PluginConfigs whose ``usedBy`` is wrong about this profile.
         stale_configs = [
             config.name
-            for config in plugin_configs.values()
+            for config in (stored.relations for stored in self.users.plugin_configs.values())
             if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
         ]
         self.queue(kinds.PLUGIN_CONFIG, stale_configs)
@@ -151,15 +162,16 @@ class Reconciler:
             # Whoever joins this one cannot: only a profile with a process of its own can be joined.
             self.queue(kinds.PROFILE, [joiner.name for joiner in joiners])
 
-    async def leave_to_owner(self, profile: UserObject, plugin_configs: PluginConfigs) -> Excluded:
+    async def leave_to_owner(self, stored: StoredObject) -> Excluded:
         """Queue the profile that this one joins, whose reconcile is about both; return why that cannot be."""
-        owner_name = render.owner_name(profile)
-        owner = await self.cluster.profile(owner_name)
-        problems = render.join_problem(profile, {owner_name: owner} if owner else {})
+        profile, owner_name = stored.relations, render.owner_name(stored.relations)
+        owner = self.users.profiles.get(owner_name)
+        problems = render.join_problem(profile, {owner_name: owner.relations} if owner else {})
         if problems is None:
             self.queue(kinds.PROFILE, [owner_name])
             return Excluded({})
-        own = render.problems_alone(profile, plugin_configs, self.release.namespace, self.target)
+        configs, namespace = self.users.plugin_configs, self.release.namespace
+        own = await self.rendering.problems_alone(stored, configs, namespace, self.target)
         return Excluded({profile.name: ObjectProblems(problems.reason, (*problems.problems, *own))})
 
     async def roll_out(self, group: ProfileGroup, rendered: Rendered) -> Outcome:
@@ -226,16 +238,18 @@ class Reconciler:
 
     async def reconcile_plugin_config(self, name: str) -> bool:
         """Check the PluginConfig called ``name`` and the others of its plugin, and queue the profiles that use it."""
-        plugin_configs = await self.cluster.plugin_configs()
-        profiles = await self.cluster.profiles()
+        plugin_configs = self.users.plugin_configs
+        profiles = [stored.relations for stored in self.users.profiles.values()]
         plugin_config = plugin_configs.get(name)
         if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
             self.queue(kinds.PROFILE, [profile.name for profile in profiles])
             return True
-        plugin = plugin_config.spec.get("plugin")
-        for sibling in (config for config in plugin_configs.values() if config.spec.get("plugin") == plugin):
-            problems = render.check(sibling, plugin_configs, self.release.namespace, self.target)
-            users = [profile.name for profile in profiles if render.uses(profile, sibling)]
-            await self.write_status(sibling, plugin_config_status(sibling, problems, users))
-        self.queue(kinds.PROFILE, [profile.name for profile in profiles if render.uses(profile, plugin_config)])
+        for sibling in [config for config in plugin_configs.values() if config.plugin == plugin_config.plugin]:
+            if not sibling.relations.uid:
+                continue  # the API server cannot read it
+            problems = await self.rendering.check(sibling, plugin_configs, self.release.namespace, self.target)
+            users = [profile.name for profile in profiles if render.uses(profile, sibling.relations)]
+            await self.write_status(sibling.relations, plugin_config_status(sibling.relations, problems, users))
+        users = [profile.name for profile in profiles if render.uses(profile, plugin_config.relations)]
+        self.queue(kinds.PROFILE, users)
         return True

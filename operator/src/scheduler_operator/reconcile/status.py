@@ -22,6 +22,7 @@ from scheduler_runtime.config import Problem, Verdict
 
 MESSAGE_LENGTH = 4096
 MAX_WARNINGS = 64
+MAX_USERS = 1024
 _LAST_GOOD_FIELDS = (
     *("plugins", "effectivePlugins", "warnings", "warningCount", "configMap", "configHash", "members", "leader"),
     *("replicas", "readyReplicas", "selector"),
@@ -258,7 +259,7 @@ def effective_plugins(member: RenderedProfile) -> Status:
 
 def plugin_config_status(plugin_config: UserObject, problems: ObjectProblems | None, used_by: Iterable[str]) -> Status:
     """Return the status of a PluginConfig."""
-    users = {"usedBy": sorted(used_by)}
+    users = {"usedBy": sorted(used_by)[:MAX_USERS]}
     if problems is not None:
         return {**users, **_stalled(plugin_config, problems, problems.places())}
     return {**users, **_conditions(plugin_config, "True", "Valid", "the arguments are valid")}

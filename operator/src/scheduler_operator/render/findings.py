@@ -17,12 +17,15 @@ from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.catalog.args import NodeSelectorRequirement, NodeSelectorTerm
+from scheduler_runtime.catalog.bounds import MAX_QUOTED, cut, describe_value
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 from scheduler_runtime.config import Code, Document, EffectiveProfile, Engine, Finding, Problem, Severity
 from scheduler_runtime.config.linter.nodes import can_match, describe_term
 
 ANNOTATION = "berth.dev/allow-findings"
 """Lists, separated by commas, the codes of findings that the author of a profile accepts."""
+
+_MAX_CODES = 200
 
 UNKNOWN_CODE = Code(
     "UnknownCode",
@@ -47,8 +50,9 @@ _REASONS: Mapping[str, Reason] = {
 
 
 def codes_in(annotation: str) -> tuple[str, ...]:
-    """Return the codes that an annotation lists, in its order."""
-    return tuple(code.strip() for code in annotation.split(",") if code.strip())
+    """Return the codes that an annotation lists, in its order; of very many the first ones."""
+    codes = (code.strip() for code in annotation.split(",", _MAX_CODES)[:_MAX_CODES])
+    return tuple(dict.fromkeys(code for code in codes if code))
 
 
 def unknown_codes(annotation: str) -> Iterator[Finding]:
@@ -60,8 +64,8 @@ def unknown_codes(annotation: str) -> Iterator[Finding]:
                 UNKNOWN_CODE.name,
                 UNKNOWN_CODE.severity,
                 f"metadata.annotations[{ANNOTATION}]",
-                f"there is no finding {code!r}{did_you_mean(near)}",
-                f"{ANNOTATION}: {near[0]}" if near else f"remove {code}",
+                f"there is no finding {describe_value(code)}{did_you_mean(near)}",
+                f"{ANNOTATION}: {near[0]}" if near else f"remove {cut(code, MAX_QUOTED)}",
             )
 
 

@@ -4,8 +4,9 @@ Of effective plugins there are also the permissions they need, and a summary of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Self
 
 from scheduler_operator.models import SchedulerSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource
@@ -14,9 +15,8 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Rule, Target, Version
-from scheduler_runtime.catalog.bounds import cut, excess, largest_part
+from scheduler_runtime.catalog.bounds import cut, describe_excess
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
-from scheduler_runtime.config.problems import path_of
 
 PluginConfigs = Mapping[str, UserObject]
 
@@ -52,6 +52,8 @@ class Rendered:
     """Settings that upstream's document has no field for, as YAML; empty for other engines than Python."""
     hash: str
     """SHA-256 of all that the process reads."""
+    startup_hash: str
+    """Of that part of the document that a running process does not follow."""
     profiles: Mapping[str, RenderedProfile]
     """Each profile by name; the first is the one whose process it is."""
     rules: tuple[Rule, ...]
@@ -62,6 +64,14 @@ class Rendered:
     """The place of each plugin's code that is in a ConfigMap."""
     extender_secrets: tuple[str, ...] = ()
     """The Secrets whose files the document names, for extenders."""
+
+    def without_arguments(self) -> Self:
+        """Return the same with no profiles in the document, and no arguments: whoever applies it reads neither."""
+        profiles = {
+            name: replace(member, effective=replace(member.effective, points=dict(member.effective.points), args={}))
+            for name, member in self.profiles.items()
+        }
+        return replace(self, document=self.document.model_copy(update={"profiles": ()}), profiles=profiles)
 
     @property
     def declared(self) -> tuple[Rule, ...]:
@@ -126,12 +136,8 @@ def bounds_problem(user_object: UserObject) -> Problem | None:
 
     Nothing else may be done with such a spec: all other work relies on the bounds.
     """
-    if user_object.unreadable:
-        return Problem("spec", f"{user_object.unreadable}; write less")
-    if not (message := excess(user_object.spec)):
-        return None
-    steps, count = largest_part(user_object.spec)
-    return Problem("spec", f"{message}; write less of {path_of(('spec', *steps))}, which has {count:,} of them")
+    message = user_object.unreadable or describe_excess(user_object.spec, "spec")
+    return Problem("spec", message) if message else None
 
 
 def required_rules(effective: EffectiveProfile, declared: Mapping[str, Declaration]) -> tuple[Rule, ...]:

@@ -74,7 +74,9 @@ def apply_overrides(
             removed.append((pointer_steps(override.path, document), origin))
         elif override.op == "move" and override.source:
             removed.append((pointer_steps(override.source, document), origin))
-        tree, document = _patch_origins(tree, override, origin), patched
+        if override.op != "test":  # the origins have the shape of the document, so they change in the same way
+            tree = _patched(tree, override, with_origins(override.value, origin.below(["value"])))
+        document = patched
     return PatchedDocument(document, Origins(tree, tuple(removed)), tuple(problems))
 
 
@@ -97,13 +99,6 @@ def _apply_one(document: AnyDict, override: Override) -> AnyDict | str:
         return f"the document has not {describe_value(override.value)} at {override.path}: nothing was rendered"
     except (jsonpatch.JsonPatchException, JsonPointerException, LookupError, TypeError) as error:
         return f"cannot {override.op} {what} in the rendered document: {cut(str(error), MAX_REASON)}"
-
-
-def _patch_origins(tree: Fields, override: Override, origin: Origin) -> Fields:
-    """Return the origins after the same operation: they have the document's shape."""
-    if override.op == "test":
-        return tree
-    return _patched(tree, override, with_origins(override.value, origin.below(["value"])))
 
 
 def _patched(whole: AnyDict, override: Override, value: Any) -> AnyDict:

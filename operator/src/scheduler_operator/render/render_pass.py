@@ -371,6 +371,7 @@ class RenderPass:
             extras=extras,
             # The hash covers the text with its comments: a running scheduler computes it from the files that it reads.
             hash=config.document_hash(text, extras),
+            startup_hash=config.startup_only_hash(document),
             profiles=profiles,
             rules=(*self.process_rules(in_use), *rules),
             declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler_runtime.catalog.bounds import describe_excess
+
 Status = dict[str, Any]
 
 
@@ -24,17 +26,19 @@ class UserObject:
 
     @classmethod
     def from_object(cls, raw: Mapping[str, Any]) -> "UserObject":
-        """Read an object as the API server sends it."""
-        metadata = raw["metadata"]
+        """Read an object as the API server sends it; a spec beyond the bounds is left out, with the reason."""
+        metadata, spec = raw["metadata"], raw.get("spec") or {}
+        unreadable = describe_excess(spec, "spec")
         return cls(
             kind=raw["kind"],
             name=metadata["name"],
             uid=metadata["uid"],
             generation=metadata["generation"],
-            spec=raw.get("spec") or {},
+            spec={} if unreadable else spec,
             status=raw.get("status") or {},
             annotations=metadata.get("annotations") or {},
             created=metadata.get("creationTimestamp") or "",
+            unreadable=unreadable,
         )
 
 

@@ -59,6 +59,18 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
+def describe_excess(value: Any, root: str) -> str:
+    """Return how ``value`` exceeds the bounds and which part of it is the largest; empty when it is within them.
+
+    ``root`` is the path of the value.
+    """
+    if not (message := excess(value)):
+        return ""
+    steps, count = largest_part(value)
+    place = root + "".join(f"[{step}]" if isinstance(step, int) else f".{cut(step, MAX_QUOTED)}" for step in steps)
+    return f"{message}; write less of {place}, which has {count:,} of them"
+
+
 def largest_part(value: Any) -> tuple[tuple[str | int, ...], int]:
     """Return the steps, four at most, to the part of ``value`` that most of its values are in; and their number."""
     steps: tuple[str | int, ...] = ()

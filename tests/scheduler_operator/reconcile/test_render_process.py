@@ -1,0 +1,191 @@
+"""Rendering in processes of their own: results as in this one, and limits on time and memory."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+
+from scheduler_operator.cluster.user_objects import StoredObject
+from scheduler_operator.desired import desired_objects
+from scheduler_operator.reconcile.render_process import RenderLimits, RenderProcesses
+from scheduler_operator.render import ObjectProblems, Rendered, SharedProcess, render_shared
+from scheduler_operator.resources.user_object import UserObject
+from scheduler_runtime.catalog import Target
+from tests.scheduler_operator.builders import NAMESPACE, RELEASE, V1_36, declaring, plugin_config, profile
+
+T = TypeVar("T")
+TARGET = Target(V1_36)
+
+
+def stored(user_object: UserObject) -> StoredObject:
+    """The object as the API server sends it, taken in."""
+    metadata = {
+        "name": user_object.name,
+        "uid": user_object.uid,
+        "generation": user_object.generation,
+        "resourceVersion": "7",
+    }
+    return StoredObject.from_object({"kind": user_object.kind, "metadata": metadata, "spec": user_object.spec})
+
+
+def with_processes(work: Callable[[RenderProcesses], Awaitable[T]], limits: RenderLimits | None = None) -> T:
+    async def run() -> T:
+        processes = RenderProcesses(1, limits or RenderLimits())
+        try:
+            return await work(processes)
+        finally:
+            await processes.close()
+
+    return asyncio.run(run())
+
+
+def shared(owner: UserObject, *joiners: UserObject, configs: tuple[UserObject, ...] = ()) -> SharedProcess:
+    by_name = {config.name: stored(config) for config in configs}
+    joining = [stored(joiner) for joiner in joiners]
+    return with_processes(lambda processes: processes.render_shared(stored(owner), joining, by_name, NAMESPACE, TARGET))
+
+
+def test_what_a_process_renders_is_applied_as_what_is_rendered_here() -> None:
+    configs = (
+        plugin_config("shared", "NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}),
+        declaring("own", "Own", {"hooks": ["filter"], "argsSchema": {"type": "object"}}, args={}),
+        plugin_config("unused", "NodeAffinity"),
+    )
+    owner = profile(
+        pluginConfig=[{"name": "NodeResourcesFit", "ref": "shared"}, {"name": "Own", "ref": "own"}],
+        plugins={"filter": {"enabled": [{"name": "Own"}]}},
+    )
+    guest = profile("guest", joins="bin-packing", nodes={"matchLabels": {"a": "b"}})
+    there = shared(owner, guest, configs=configs).outcome
+    here = render_shared(owner, [guest], {config.name: config for config in configs}, NAMESPACE, TARGET).outcome
+    assert isinstance(there, Rendered), str(there)
+    assert isinstance(here, Rendered)
+    assert (there.text, there.extras, there.rules) == (here.text, here.extras, here.rules)
+    assert desired_objects(owner, there, RELEASE) == desired_objects(owner, here, RELEASE)
+
+
+def test_problems_come_back_as_they_are() -> None:
+    refused = shared(profile(plugins={"filter": {"enabled": [{"name": "Nonsense"}]}})).outcome
+    assert isinstance(refused, ObjectProblems)
+    assert refused.reason == "PluginUnknown"
+
+
+def slow(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Make each process do something else first when it renders."""
+
+    async def start(self: RenderProcesses) -> Any:
+        limits = (str(self.limits.cpu_seconds), str(self.limits.data_bytes))
+        pipe = asyncio.subprocess.PIPE
+        code = (
+            f"from scheduler_operator.reconcile import render_process as r; f = r._FUNCTIONS['_render_shared']\n"
+            f"def g(owner, *rest):\n    {program}\n    return f(owner, *rest)\n"
+            "r._FUNCTIONS['_render_shared'] = g; r.main()"
+        )
+        return await asyncio.create_subprocess_exec(sys.executable, "-c", code, *limits, stdin=pipe, stdout=pipe)
+
+    monkeypatch.setattr(RenderProcesses, "start_process", start)
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        pytest.param("while owner.name == 'hostile': pass", "takes more than 2 s of CPU time to render", id="time"),
+        pytest.param(
+            "x = bytearray(10**10 if owner.name == 'hostile' else 1)",
+            "takes more than 300 MiB of memory to render",
+            id="memory",
+        ),
+        pytest.param(
+            "import os; owner.name == 'hostile' and os.kill(os.getpid(), 9)",
+            "ended the process that renders it, by signal 9",
+            id="killed",
+        ),
+        pytest.param(
+            "assert owner.name != 'hostile'",
+            "is not understood by this release of Berth (AssertionError; its log has more)",
+            id="mistake-of-ours",
+        ),
+        pytest.param(
+            "import time; owner.name == 'hostile' and time.sleep(99)", "could not be rendered within 15 s", id="stuck"
+        ),
+    ],
+)
+def test_a_spec_that_cannot_be_rendered_is_told_and_the_next_one_is_rendered(
+    program: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow(monkeypatch, program)
+    hostile = profile("hostile", pluginConfig=[{"name": "NodeAffinity", "args": {"a": list(range(1000))}}])
+
+    async def work(processes: RenderProcesses) -> tuple[SharedProcess, SharedProcess, SharedProcess, float]:
+        first = await processes.render_shared(stored(hostile), [], {}, NAMESPACE, TARGET)
+        honest = await processes.render_shared(stored(profile()), [], {}, NAMESPACE, TARGET)
+        # The same spec again is not tried again: with one process, others would wait each time.
+        began = time.monotonic()
+        again = await processes.render_shared(stored(hostile), [], {}, NAMESPACE, TARGET)
+        return first, honest, again, time.monotonic() - began
+
+    limits = RenderLimits(cpu_seconds=2, wall_seconds=15 if "sleep" in program else 90, data_bytes=300 * 2**20)
+    first, honest, again, seconds = with_processes(work, limits)
+    assert isinstance(first.outcome, ObjectProblems)
+    place = "spec.pluginConfig[0].args.a is the largest part, with 1,001 values"
+    assert str(first.outcome) == f"spec: {sentence}; write less, or something else: {place}"
+    assert isinstance(honest.outcome, Rendered)
+    assert again == first
+    assert seconds < 1
+
+
+def test_of_several_profiles_the_one_that_cannot_be_rendered_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow(monkeypatch, "assert all(one.name != 'hostile' for one in (owner, *rest[0]))")
+    guests = [profile("guest", joins="bin-packing"), profile("hostile", joins="bin-packing")]
+    outcome = shared(profile(), *guests)
+    assert isinstance(outcome.outcome, Rendered)
+    assert list(outcome.outcome.profiles) == ["bin-packing", "guest"]
+    assert list(outcome.excluded) == ["hostile"]
+
+
+def test_the_event_loop_goes_on_while_a_process_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow(monkeypatch, "import time; e = time.process_time() + 1\n    while time.process_time() < e: pass")
+
+    async def work(processes: RenderProcesses) -> int:
+        rendering = asyncio.create_task(processes.render_shared(stored(profile()), [], {}, NAMESPACE, TARGET))
+        turns = 0
+        while not rendering.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        assert isinstance((await rendering).outcome, Rendered)
+        return turns
+
+    assert with_processes(work) > 20
+
+
+def test_a_cancelled_request_leaves_no_answer_for_the_next_one() -> None:
+    async def work(processes: RenderProcesses) -> SharedProcess:
+        await processes.render_shared(stored(profile("first")), [], {}, NAMESPACE, TARGET)
+        rendering = asyncio.create_task(processes.render_shared(stored(profile("second")), [], {}, NAMESPACE, TARGET))
+        await asyncio.sleep(0)
+        rendering.cancel()
+        return await processes.render_shared(stored(profile("third")), [], {}, NAMESPACE, TARGET)
+
+    outcome = with_processes(work).outcome
+    assert isinstance(outcome, Rendered)
+    assert list(outcome.profiles) == ["third"]
+
+
+def test_a_spec_beyond_the_bounds_is_not_even_sent() -> None:
+    large = profile(pluginConfig=[{"name": "NodeAffinity", "args": {"a": list(range(60_000))}}])
+    assert stored(large).spec == b"{}"
+    refused = shared(large).outcome
+    assert str(refused).startswith("spec: has more than 50,000 values; write less of spec.pluginConfig[0].args.a")
+
+
+def test_an_object_keeps_its_spec_as_text_and_its_relations_beside_it() -> None:
+    owner = profile(joins="other", pluginConfig=[{"name": "A", "ref": "b", "args": {"c": [1] * 1000}}])
+    kept = stored(owner)
+    assert kept.relations.spec == {"joins": "other", "pluginConfig": [{"name": "A", "ref": "b"}]}
+    assert json.loads(kept.spec) == owner.spec
+    assert kept.decode() == replace(owner, created="")
