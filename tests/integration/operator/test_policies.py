@@ -141,6 +141,14 @@ def test_the_operator_gives_rights_to_a_scheduler(as_operator: AdminApi) -> None
     assert refusal(as_operator, "POST", f"{RBAC}/clusterrolebindings{DRY}", body) == ""
 
 
+def test_the_operator_adds_its_rights_to_nobody_elses_role(as_operator: AdminApi) -> None:
+    labels = {**OURS["labels"], "rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    body = {"metadata": {"name": "berth-some:more", "labels": labels}, "rules": rules}
+    said = refusal(as_operator, "POST", f"{RBAC}/clusterroles{DRY}", body)
+    assert "adds no labels to roles but its own three" in said
+
+
 @pytest.mark.parametrize(
     ("role", "namespace", "answer"),
     [
