@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import devcluster
 from devcluster import Cluster, Spec
@@ -21,6 +20,7 @@ from devcluster.model.api import AdminApi, RefusedError
 from examples.demo.installation import NAMESPACE
 from tests.scheduler_runtime.scheduling.extenders.test_http_calls import client_pair, secured
 from tests.support.extenders import Raw
+from tests.support.sourced_plugin import CODE, own_plugin
 from tests.support.world import UNHURRIED, Object, World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
@@ -41,19 +41,6 @@ mount --rbind "$DEVCLUSTER_MOUNT_EXTENDERS" /etc/berth-extenders
 exec "$@"' - {program} "$@"
 """
 CAN_MOUNT = subprocess.run(["unshare", "--map-root-user", "--mount", "true"], check=False, capture_output=True)
-
-CODE = '''
-from scheduler_runtime.api import Action, ClusterEvent, NodePlugin
-
-
-class NotHere(NodePlugin):
-    """Keeps every pod off every node whose name ends in a digit above 4."""
-
-    events = (ClusterEvent("Node", Action.ADD),)
-
-    def filter_node(self, pod, node):
-        return "node is one of the upper half" if node.name[-1] in "56789" else None
-'''
 
 
 @pytest.fixture(scope="module")
@@ -185,18 +172,6 @@ def test_what_the_schedulers_cannot_load_is_reported_and_the_last_good_one_stays
     assert world.condition("careful", "Stalled") == {}
     assert processes(world, "careful") == before
     world.kubectl("delete", "deployment", "meanwhile", "--namespace=default")
-
-
-def own_plugin(directory: Path, code: str = CODE) -> tuple[Object, Object]:
-    """The plugin's code in a ConfigMap, and the PluginConfig that the command line makes of it."""
-    file = directory / "not_here.py"
-    file.write_text(code)
-    declared = subprocess.run([BIN / "berth", "plugins", "--declare", file], capture_output=True, text=True, check=True)
-    config = yaml.safe_load(declared.stdout)
-    digest = hashlib.sha256(code.encode()).hexdigest()
-    config["spec"]["source"] = {"configMap": {"name": "not-here", "key": file.name, "sha256": digest}}
-    metadata = {"name": "not-here", "namespace": NAMESPACE}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {file.name: code}}, config
 
 
 def test_a_plugin_in_a_config_map_is_loaded_into_running_schedulers(world: World, tmp_path: Path) -> None:

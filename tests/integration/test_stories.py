@@ -8,7 +8,9 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from tests.support.audit import BINDINGS, AuditLog
+from examples.demo.installation import NAMESPACE
+from tests.support.audit import BINDINGS, AuditLog, of_accounts
+from tests.support.rights import missing
 from tests.support.stories import *  # noqa: F403  the stories are told once
 from tests.support.world import World, on_process_nodes, overcommitted
 
@@ -19,7 +21,7 @@ FAKE_NODES = 100
 
 @pytest.fixture(scope="module")
 def audit_log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
-    return AuditLog.of(tmp_path_factory.mktemp("audit"), BINDINGS)
+    return AuditLog.of(tmp_path_factory.mktemp("audit"), BINDINGS, of_accounts(NAMESPACE))
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +36,16 @@ def cluster(audit_log: AuditLog) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def world(cluster: Cluster) -> Iterator[World]:
+def world(cluster: Cluster, audit_log: AuditLog) -> Iterator[World]:
     with on_process_nodes(cluster) as installation:
         yield installation
+        assert missing(installation.api, audit_log.records(), NAMESPACE) == set()
 
 
 def binders(audit_log: AuditLog, deployment: str) -> set[str]:
     """The users who bound pods of ``deployment``, as the API server recorded them."""
-    bound = (record for record in audit_log.records() if record["objectRef"]["name"].startswith(f"{deployment}-"))
+    requests = audit_log.binding_requests()
+    bound = (record for record in requests if record["objectRef"]["name"].startswith(f"{deployment}-"))
     return {record["user"]["username"] for record in bound}
 
 

@@ -14,6 +14,11 @@ BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods
 """The rule for who bound which pod."""
 
 
+def of_accounts(namespace: str) -> dict[str, Any]:
+    """The rule for all that the ServiceAccounts of ``namespace`` ask for."""
+    return {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{namespace}"]}
+
+
 @dataclass(frozen=True, slots=True)
 class AuditLog:
     """The audit log of one API server, and the policy that says what is in it."""
@@ -45,8 +50,12 @@ class AuditLog:
 
     def bindings(self) -> Counter[str]:
         """How often each pod was bound, as far as the API server could tell of it."""
-        bound = (record for record in self.records() if record["objectRef"].get("subresource") == "binding")
+        bound = self.binding_requests()
         return Counter(record["objectRef"]["name"] for record in bound if record["responseStatus"]["code"] == 201)
+
+    def binding_requests(self) -> list[dict[str, Any]]:
+        """Every request to bind a pod."""
+        return [record for record in self.records() if record.get("objectRef", {}).get("subresource") == "binding"]
 
     @property
     def _policy(self) -> Path:

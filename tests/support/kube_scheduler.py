@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -92,3 +93,24 @@ class KubeScheduler:
         """The answers to one document with feature gates turned in several ways, two at a time."""
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(lambda gates: self.ask(text, gates), turned))
+
+
+# Where a pod has its credentials at a path of its own, a process of this machine has them in $KUBECONFIG.
+PROGRAM = """#!/bin/sh
+test "$1" = --config || exit 64
+document=$(mktemp)
+sed "s#^clientConnection:.*#&\\n  kubeconfig: $KUBECONFIG#" "$2" > "$document"
+shift 2
+exec {program} --config "$document" --authentication-kubeconfig="$KUBECONFIG" \\
+  --authorization-kubeconfig="$KUBECONFIG" "$@"
+"""
+
+
+def image_program(directory: Path, minor: str) -> Path:
+    """What the image of kube-scheduler of ``minor`` runs on a process node, as a file in ``directory``."""
+    binary = devcluster.binaries("kube-scheduler", kubernetes=minor)["kube-scheduler"]
+    script = directory / minor / "kube-scheduler"
+    script.parent.mkdir()
+    script.write_text(PROGRAM.format(program=shlex.quote(str(binary))))
+    script.chmod(0o755)
+    return script

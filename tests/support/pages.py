@@ -33,13 +33,14 @@ def get_page(
     headers: Mapping[str, str] = NONE,
     *,
     scheme: str = "https",
+    host: str = "127.0.0.1",
     trust: ssl.SSLContext | None = None,
 ) -> FetchedPage:
     """Return the response; without ``trust`` any certificate will do. Raises OSError while nobody listens."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=10)
     if scheme == "https":
         trust = trust or ssl._create_unverified_context()  # noqa: S323 - servers of tests sign their certificates themselves
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trust)
+        connection = http.client.HTTPSConnection(host, port, timeout=10, context=trust)
     try:
         connection.request("GET", path, headers=dict(headers))
         response = connection.getresponse()

@@ -1,6 +1,5 @@
 """Upstream's kube-scheduler as the engine of a profile: the real one, with the rights that the operator gave it."""
 
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,34 +8,23 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
+from devcluster.model.spec import DEFAULT_KUBERNETES
 from examples.demo.installation import NAMESPACE
 from tests.integration.operator.running import apply_crds_before_controllers
 from tests.support.audit import BINDINGS, AuditLog
+from tests.support.kube_scheduler import image_program
 from tests.support.world import Object, World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
 
 IMAGE = "kube-scheduler:test"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:berth-packed"
-# Where a pod has its credentials at a path of its own, a process of this machine has them in $KUBECONFIG.
-PROGRAM = """#!/bin/sh
-test "$1" = --config || exit 64
-document=$(mktemp)
-sed "s#^clientConnection:.*#&\\n  kubeconfig: $KUBECONFIG#" "$2" > "$document"
-shift 2
-exec {program} --config "$document" --authentication-kubeconfig="$KUBECONFIG" \\
-  --authorization-kubeconfig="$KUBECONFIG" "$@"
-"""
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the image of kube-scheduler runs."""
-    real = devcluster.binaries("kube-scheduler")["kube-scheduler"]
-    script = tmp_path_factory.mktemp("image") / "kube-scheduler"
-    script.write_text(PROGRAM.format(program=shlex.quote(str(real))))
-    script.chmod(0o755)
-    return script
+    return image_program(tmp_path_factory.mktemp("image"), DEFAULT_KUBERNETES)
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +89,7 @@ def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World
     world.eventually(lambda: len(world.bound("tight")) == 6, 30)
     assert len({pod["spec"]["nodeName"] for pod in world.bound("tight")}) == 1
 
-    binding_requests = [
-        record for record in audit_log.records() if record.get("objectRef", {}).get("subresource") == "binding"
-    ]
-    own = [record for record in binding_requests if record["objectRef"]["namespace"] == "default"]
+    own = [record for record in audit_log.binding_requests() if record["objectRef"]["namespace"] == "default"]
     assert {record["user"]["username"] for record in own} == {ACCOUNT}
     assert all(record["userAgent"].startswith("kube-scheduler/") for record in own)
 

@@ -2,8 +2,8 @@
 
 Those of kube-scheduler follow from its sources: the informers that it starts with any plugins (scheduler.go,
 eventhandlers.go and backend/queue in pkg/scheduler), those that its plugins add, and the requests of both. To add a
-version, compare these with the version before. ``tests/integration/rights`` compares the result with the requests of
-the real kube-scheduler of each version.
+version, compare these with the version before. ``tests/integration/test_rights.py`` compares the result with the
+requests of the real kube-scheduler of each version.
 """
 
 from __future__ import annotations
