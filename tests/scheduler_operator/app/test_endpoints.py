@@ -3,8 +3,10 @@
 import asyncio
 
 import aiohttp
+import pytest
 
 from devcluster.system.ports import free_port
+from scheduler_operator.app import endpoints
 from scheduler_operator.app.endpoints import Health, serve
 from scheduler_runtime.metrics import fixed_gauge
 
@@ -36,3 +38,20 @@ def test_metrics_are_served_by_choice_only() -> None:
     result = asyncio.run(answers(Health(not_ready=""), serves_metrics=False))
     assert result["metrics"][0] == 404
     assert result["readyz"] == (200, "ok")
+
+
+def test_silent_connections_keep_no_probe_out_and_take_not_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "CONNECTIONS", 8)
+
+    async def crowded() -> tuple[int, list[bytes]]:
+        port = free_port()
+        async with serve(Health(not_ready=""), None, "127.0.0.1", port), aiohttp.ClientSession() as session:
+            crowd = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
+            async with session.get(f"http://127.0.0.1:{port}/livez") as response:
+                status = response.status
+            ends = [await reader.read() for reader, _ in crowd[:32]]
+            for _, writer in crowd:
+                writer.close()
+            return status, ends
+
+    assert asyncio.run(crowded()) == (200, [b""] * 32)

@@ -1,12 +1,19 @@
 """HTTP endpoints of the operator: ``/livez``, ``/readyz`` and, by choice, ``/metrics``; also without leadership."""
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from scheduler_runtime.metrics import Metric, exposition
+
+CONNECTIONS = 256
+"""How many connections are open at a time; one more ends the oldest. Silent ones must not take all files that the
+process may open, which are 1,024 in many containers: it could not connect to the API server any more."""
 
 
 @dataclass(slots=True)
@@ -50,10 +57,21 @@ async def serve(
         app.router.add_get("/metrics", metrics_page)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
+    create_connection: Callable[[], RequestHandler] = runner.server  # type: ignore[assignment]  # there since setup()
+    connections: deque[RequestHandler] = deque()
+
+    def accept() -> RequestHandler:
+        connection = create_connection()
+        connections.append(connection)
+        if len(connections) > CONNECTIONS and (transport := connections.popleft().transport) is not None:
+            transport.close()
+        return connection
+
+    server = await asyncio.get_running_loop().create_server(accept, address, port, backlog=CONNECTIONS)
     try:
-        await web.TCPSite(runner, address, port).start()
         yield
     finally:
+        server.close()
         await runner.cleanup()
 
 
