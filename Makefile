@@ -18,7 +18,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-micro soak hostile image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ bench: $(READY) ## Side by side with kube-scheduler (FULL=1 for everything, DOC=
 
 bench-size: $(READY) ## Memory, time to the first bind, longest pause (SIZE="--nodes 15000 --pods 150000")
 	@$(RUN)/python -m bench.size $(SIZE)
+
+bench-preemption: $(READY) ## Preemption in a crowd, beside kube-scheduler: evictions, requests, seconds (CROWD="--nodes 1000 --stay 0 --qps 5000")
+	@$(RUN)/python -m bench.crowd $(CROWD)
 
 bench-micro: $(READY) ## Decisions per second without a cluster, then pods per second with one
 	@$(RUN)/python -m bench.micro $(MICRO)

@@ -84,11 +84,15 @@ class Connection:
         return await self._ask("PATCH", path, body, "application/merge-patch+json")
 
     async def delete(self, path: str, body: bytes = b"") -> bytes:
-        """Delete an object, with ``body`` as the options. Raises as ``post`` does."""
+        """Delete an object, or a collection, with ``body`` as the options. Raises as ``post`` does."""
         return await self._ask("DELETE", path, body)
 
     async def get(self, path: str) -> Any:
-        return json.loads(await self._ask("GET", path))
+        return json.loads(await self.page(path))
+
+    async def page(self, path: str) -> bytes:
+        """A page that is not of JSON."""
+        return await self._ask("GET", path)
 
     async def stream(self, path: str, accept: str) -> AsyncIterator[bytes]:
         """Yield the chunks of an endless answer as they arrive. The connection cannot be used again."""

@@ -108,6 +108,15 @@ async def quiet(pid: int) -> float:
     return since
 
 
+async def settled(api: BulkClient, pid: int, where: str) -> tuple[int, float]:
+    """Wait until a contender is quiet and writes no more events in a namespace; return their number, and since when."""
+    path = f"/apis/events.k8s.io/v1/namespaces/{where}/events"
+    events, since = -1, 0.0
+    while (counted := await api.number(path)) != events:
+        events, since = counted, await quiet(pid)
+    return events, since
+
+
 @dataclass(frozen=True, slots=True)
 class _Measured:
     """The figures of the measured step."""
@@ -168,14 +177,6 @@ class _Attempt:
         await operations.wait(where)
         seconds = time.monotonic() - began
         api.end()
-        events, settled = await self._settled(api, where)
+        events, settled_at = await settled(api, self.pids["scheduler"], where)
         used = Cpu.of(self.pids).since(before)
-        return _Measured(seconds, settled - began, bind_counter.rates(samples), used, events)
-
-    async def _settled(self, api: BulkClient, where: str) -> tuple[int, float]:
-        """Wait until the contender is quiet and writes no more events; return their number, and since when."""
-        path = f"/apis/events.k8s.io/v1/namespaces/{where}/events"
-        events, since = -1, 0.0
-        while (counted := await api.number(path)) != events:
-            events, since = counted, await quiet(self.pids["scheduler"])
-        return events, since
+        return _Measured(seconds, settled_at - began, bind_counter.rates(samples), used, events)

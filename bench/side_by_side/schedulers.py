@@ -88,13 +88,22 @@ WATCHED = Contender("berth-watched", berth_watched)
 CONTENDERS = {contender.name: contender for contender in (KUBE_SCHEDULER, BERTH, LIMIT)}
 
 
-def start(contender: Contender, cluster: Cluster, kubernetes: str, *, is_ready: bool = True) -> Process:
+def start(
+    contender: Contender,
+    cluster: Cluster,
+    kubernetes: str,
+    *,
+    is_ready: bool = True,
+    qps: int = 5000,
+    port: int | None = None,
+) -> Process:
     """Start a contender in the cluster's care; with ``is_ready``, it has listed everything when this returns.
 
-    Raises RuntimeError with the end of its log when it does not become ready.
+    It serves its pages on ``port``, if one is given. Raises RuntimeError with the end of its log when it does not
+    become ready.
     """
-    site = Site(cluster, kubernetes, free_port())
-    site.document.write_text(json.dumps(document(site.kubeconfig), indent=1))
+    site = Site(cluster, kubernetes, port or free_port())
+    site.document.write_text(json.dumps(document(site.kubeconfig, qps), indent=1))
     process = Guard(cluster.directory).start(contender.name, contender.command(site), environment(cluster))
     if is_ready:
         _await_ready(contender, cluster, process, site.port)
@@ -106,12 +115,12 @@ def stop(contender: Contender, cluster: Cluster) -> None:
     Guard(cluster.directory).stop(contender.name)
 
 
-def document(kubeconfig: Path) -> Mapping[str, object]:
+def document(kubeconfig: Path, qps: int) -> Mapping[str, object]:
     """The document of all contenders: the defaults, except for the settings that the comparison needs."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": qps, "burst": 2 * qps},
         "leaderElection": {"leaderElect": False},
     }
 

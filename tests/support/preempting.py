@@ -15,6 +15,7 @@ from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework import Framework, Placed, PluginServices, Unschedulable
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.claimed_victims import ClaimedVictims
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.builders import effective_profile
 
@@ -64,6 +65,7 @@ def budget(name: str, allowed: int, disrupted: Iterable[str] = (), **labels: str
 class Preempted:
     """Remembers who was preempted, and fails where a test says so."""
 
+    all_victims: ClaimedVictims = field(default_factory=ClaimedVictims)
     victims: list[str] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)
     attempts: int = 0
@@ -82,9 +84,12 @@ class Preempted:
         await asyncio.sleep(0)
         if self.hold:
             await self.hold.wait()
+        if self.all_victims.is_asked(victim):
+            return
         self.on_preempt(victim)
         if victim.name in self.refuses:
             raise ConnectionError(f"{victim.name} may not be deleted")
+        self.all_victims.mark_asked(victim)
         self.victims.append(f"{victim.name} for {preemptor.name} on {node}")
 
     async def clear_nomination(self, pod: Pod) -> None:
@@ -112,7 +117,8 @@ class Scene:
         self.cluster = testing.Cluster(*(_node(node) for node in nodes))
         for placed in pods:
             self.cluster.place(placed, placed.spec.node_name)
-        self.api = Preempted()
+        self.victims = ClaimedVictims()
+        self.api = Preempted(self.victims)
         self.activated: list[str] = []
         self.nominations = Nominations()
         self.latest: dict[str, Pod | None] = {}
@@ -122,6 +128,7 @@ class Scene:
             lambda activated: self.activated.extend(pod.name for pod in activated),
             objects or testing.Objects(*budgets),
             nominations=self.nominations,
+            victims=self.victims,
             preemptions=self.api,
             latest=lambda pod: self.latest.get(pod.uid, pod),
         )
@@ -145,6 +152,8 @@ class Scene:
         if isinstance(outcome, Unschedulable) and outcome.nomination and outcome.nomination.work:
             outcome.nomination.work.close()
             self.plugin._evictions.last_victims.clear()
+            for row in range(len(self.cluster.table)):
+                self.victims.release(pod, self.cluster.table.pods(row))
         return outcome
 
     def refused(self, pod: Pod) -> Unschedulable:

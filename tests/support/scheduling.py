@@ -100,6 +100,7 @@ class Scene:
             self.underway,
             self.events_of_pods,
             services.nominations,
+            self.cache,
             self.metrics,
             Version.parse(version),
         )

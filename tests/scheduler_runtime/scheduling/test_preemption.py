@@ -19,9 +19,10 @@ from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
+from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from tests.support.preempting import HIGH, LOW, pod
-from tests.support.scripted import Script, refuses, resets, says, serving
+from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
 VICTIM, PREEMPTOR = pod("v", LOW, node="a"), pod("p", HIGH)
 POD = "/api/v1/namespaces/default/pods/v"
@@ -46,6 +47,8 @@ class Sent:
         self.script = script
         self.outbox = Outbox()
         self.nominations = Nominations()
+        self.cache = Cache()
+        self.cache.add(VICTIM)
         self.metrics = Metrics()
         self.can_be_preempted: set[str] = set()
         self.leads = True
@@ -55,6 +58,7 @@ class Sent:
             self,
             PodEvents(client, self.outbox, "host"),
             self.nominations,
+            self.cache,
             self.metrics,
             version=Version.parse(version),
         )
@@ -71,6 +75,9 @@ class Sent:
 
     async def preempt_victim(self, victim: Pod = VICTIM) -> None:
         await self.preemptions.preempt(victim, PREEMPTOR, "a", "DefaultPreemption")
+
+    async def preempt_for(self, preemptor: Pod) -> None:
+        await self.preemptions.preempt(VICTIM, preemptor, "a", "DefaultPreemption")
 
     async def events(self) -> list[Any]:
         task = asyncio.create_task(self.outbox.run())
@@ -179,6 +186,64 @@ async def test_nobody_is_preempted_by_who_does_not_lead() -> None:
         world.leads = False
         with pytest.raises(FencedError):
             await world.preempt_victim()
+    assert world.sent_requests == []
+
+
+OTHERS = [pod(f"p{number}", HIGH) for number in range(1, 4)]
+
+
+async def test_a_victim_of_several_preemptors_is_asked_once_and_told_of_once() -> None:
+    async with sent() as world:
+        world.cache.victims.claim(PREEMPTOR, [VICTIM])
+        await asyncio.gather(*map(world.preempt_for, [PREEMPTOR, *OTHERS]))
+        await world.preempt_for(OTHERS[0])  # the watch has not shown yet that it leaves
+        assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"]
+        assert [event["note"] for event in await world.events()] == ["Preempted by pod p on node a"]
+        world.cache.victims.release(PREEMPTOR, [VICTIM])
+        assert VICTIM.uid in world.cache.victims
+        world.cache.remove(VICTIM.uid)
+        assert VICTIM.uid not in world.cache.victims
+
+
+async def test_whoever_waits_for_a_victim_is_told_that_it_stays_and_may_ask_again() -> None:
+    async with sent(says({}), refuses(403, "Forbidden", "may not delete"), says({}), says({})) as world:
+        outcomes = await asyncio.gather(*map(world.preempt_for, OTHERS), return_exceptions=True)
+        assert [str(outcome) for outcome in outcomes] == [str(outcomes[0])] * 3
+        assert isinstance(outcomes[0], ApiError)
+        assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"]
+        assert VICTIM.uid not in world.cache.victims
+        await world.preempt_for(OTHERS[0])
+        assert VICTIM.uid in world.cache.victims
+    assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"] * 2
+
+
+async def test_whoever_waits_for_a_victim_asks_itself_when_the_first_is_cancelled() -> None:
+    async with sent(hangs) as world:
+        first = asyncio.create_task(world.preempt_for(PREEMPTOR))
+        second = asyncio.create_task(world.preempt_for(OTHERS[0]))
+        while not world.sent_requests:  # noqa: ASYNC110  the server knows of no event
+            await asyncio.sleep(0.005)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await second
+        assert [event["related"]["name"] for event in await world.events()] == [OTHERS[0].name]
+
+
+@pytest.mark.parametrize(
+    "latest",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(pod("v", LOW, node="b"), id="on-another-node"),
+        pytest.param(pod("v", LOW, node="a", deleted=True), id="being-deleted"),
+    ],
+)
+async def test_a_victim_that_left_before_its_turn_is_not_asked(latest: Pod | None) -> None:
+    async with sent() as world:
+        world.cache.remove(VICTIM.uid)
+        if latest:
+            world.cache.add(latest)
+        await world.preempt_victim()
+        assert await world.events() == []
     assert world.sent_requests == []
 
 

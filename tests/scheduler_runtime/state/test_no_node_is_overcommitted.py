@@ -113,7 +113,7 @@ class Scheduler:
         failed = FailedAttempts(self.queue, reporter, metrics, clock)
         binding = BindingCycle(frameworks, self.cache, self.queue, slots, self.underway, failed, reporter, metrics)
         preemption = Preemption(
-            server, binds.check_fence, self.underway, events, services.nominations, metrics, TARGET.version
+            server, binds.check_fence, self.underway, events, services.nominations, self.cache, metrics, TARGET.version
         )
         self.loop = SchedulingLoop(
             self.queue, frameworks, self.cache, slots, binding, preemption, failed, reporter, metrics, clock

@@ -92,7 +92,8 @@ class Preemptions(Protocol):
         """Take ``victim`` off ``node`` so that ``preemptor`` has room.
 
         One that is not bound yet goes back to the queue. Any other gets the condition ``DisruptionTarget`` and is
-        deleted; one that is gone already is no error. Raises when the API server does not do it.
+        deleted; one that has left already is no error. Each victim is asked once: whoever needs the room of one that
+        is being asked waits for the outcome. Raises when the API server does not do it.
         """
         ...
 
@@ -206,6 +207,24 @@ class Handle(Protocol):
 
     def nominated_to(self, node: str) -> Iterable[Pod]:
         """Return the pods that are nominated to a node and wait for room there."""
+        ...
+
+    def is_leaving(self, pod: Pod) -> bool:
+        """Return whether ``pod`` is being deleted, or has been claimed to make room for another one.
+
+        A claimed pod leaves, though the watch has not shown that yet.
+        """
+        ...
+
+    def claim_victims(self, preemptor: Pod, victims: Iterable[Pod]) -> None:
+        """Count ``victims`` as leaving from now on, because ``preemptor`` needs their room.
+
+        For a ``post_filter`` whose work preempts them later. That work ends with :meth:`release_victims`.
+        """
+        ...
+
+    def release_victims(self, preemptor: Pod, victims: Iterable[Pod]) -> None:
+        """Take back the claims of ``preemptor``; victims that were preempted meanwhile leave all the same."""
         ...
 
     def latest(self, pod: Pod) -> Pod | None:

@@ -253,7 +253,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     bind_seconds = 0.9 * (lease.lease_duration - lease.renew_deadline) if lease else BIND_SECONDS_WITHOUT_ELECTION
     binds = BindingSender(deciding, election.leads_until, bind_seconds)
     preemption = Preemption(
-        deciding, binds.check_fence, underway, pod_events, nominations, metrics, version=target.version
+        deciding, binds.check_fence, underway, pod_events, nominations, cache, metrics, version=target.version
     )
 
     # The queue asks the frameworks, whose plugins reach the queue and all watched objects through their handles. So
@@ -372,6 +372,7 @@ def _plugin_services(  # noqa: PLR0913 - everything that plugins can reach
         activate=activate,
         objects=objects,
         nominations=nominations,
+        victims=cache.victims,
         preemptions=preemption,
         metrics=metrics,
         progress=progress,

@@ -135,12 +135,12 @@ class BindingHooks:
         Return whether it did.
         """
         wait = self._context.waiting.get(pod.metadata.uid)
-        if wait is None:
+        if wait is None or wait.is_decided:
             return False
         if self._context.target.version.at_least("1.36"):
-            return wait.preempt(plugin)
-        # Before 1.36 upstream's preemption rejects the waiting pod as a plugin would (executor.go).
-        wait.reject(plugin, "preempted")
+            wait.preempt(plugin)
+        else:  # Before 1.36 upstream's preemption rejects the waiting pod as a plugin would (executor.go).
+            wait.reject(plugin, "preempted")
         return True
 
     def take_over_permit_waits(self, before: FrameworkContext) -> None:

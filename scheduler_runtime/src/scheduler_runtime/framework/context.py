@@ -15,6 +15,7 @@ from scheduler_runtime.framework.plugin_times import Measures, Unmeasured
 from scheduler_runtime.framework.progress import Progress
 from scheduler_runtime.framework.sampling import SearchPosition
 from scheduler_runtime.framework.what_if import WhatIf
+from scheduler_runtime.state.claimed_victims import ClaimedVictims
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
@@ -69,6 +70,8 @@ class PluginServices:
     objects: ReadableObjects | None = None
     nominations: Nominations = field(default_factory=Nominations)
     """The nominated nodes of waiting pods: of all profiles, as they share the nodes."""
+    victims: ClaimedVictims = field(default_factory=ClaimedVictims)
+    """The pods that have to leave their nodes: for preemptors of all profiles, as they share the nodes."""
     preemptions: Preemptions = field(default_factory=NoPreemptions)
     metrics: Measures = field(default_factory=Unmeasured)
     search_position: SearchPosition = field(default_factory=SearchPosition)

@@ -29,6 +29,11 @@ class PermitWait:
         self._since = 0.0
 
     @property
+    def is_decided(self) -> bool:
+        """True once it goes on or back."""
+        return self._is_decided.is_set()
+
+    @property
     def held_by(self) -> frozenset[str]:
         """The plugins that have not allowed it yet."""
         return frozenset(self._waits)
@@ -50,13 +55,11 @@ class PermitWait:
             self._rejection = (plugin, reason)
             self._is_decided.set()
 
-    def preempt(self, plugin: str) -> bool:
-        """Send it back because ``plugin`` needs its room; return whether nothing had been decided yet."""
-        if self._is_decided.is_set():
-            return False
-        self.preempted_by = plugin
-        self._is_decided.set()
-        return True
+    def preempt(self, plugin: str) -> None:
+        """Send it back because ``plugin`` needs its room. The first decision stands."""
+        if not self._is_decided.is_set():
+            self.preempted_by = plugin
+            self._is_decided.set()
 
     async def wait(self) -> tuple[str, str] | None:
         """Wait until the pod may go on or goes back; return the plugin that rejected it and the reason, or None."""

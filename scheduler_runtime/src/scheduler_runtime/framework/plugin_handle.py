@@ -129,6 +129,18 @@ class PluginHandle:
         """Return the pods that are nominated to a node and wait for room there."""
         return self._context.services.nominations.nominated_to(node)
 
+    def is_leaving(self, pod: Pod) -> bool:
+        """Return whether ``pod`` is being deleted, or has been claimed to make room for another one."""
+        return pod.metadata.deletion_timestamp is not None or pod.metadata.uid in self._context.services.victims
+
+    def claim_victims(self, preemptor: Pod, victims: Iterable[Pod]) -> None:
+        """Count ``victims`` as leaving from now on, because ``preemptor`` needs their room."""
+        self._context.services.victims.claim(preemptor, victims)
+
+    def release_victims(self, preemptor: Pod, victims: Iterable[Pod]) -> None:
+        """Take back the claims of ``preemptor``; victims that were preempted meanwhile leave all the same."""
+        self._context.services.victims.release(preemptor, victims)
+
     def latest(self, pod: Pod) -> Pod | None:
         """Return ``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""
         return self._context.services.latest(pod)

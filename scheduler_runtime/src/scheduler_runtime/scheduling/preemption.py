@@ -6,6 +6,8 @@
 
 A plugin's ``post_filter`` chooses the victims and returns the work of removing them; ``make_room`` carries that out.
 Every request has the victim's uid, so that a new pod of the same name is left alone, and is sent only while we lead.
+Each victim is asked once, however many pods need its room: in a crowd of preemptors on one node, each needs the room of
+those before it as well.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from scheduler_runtime.api import Pod
@@ -27,6 +30,7 @@ from scheduler_runtime.scheduling.binding_sender import PodGoneError
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.reporting.pod_reporter import STRATEGIC_MERGE_PATCH, pod_condition
+from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 
 logger = logging.getLogger(__name__)
@@ -47,16 +51,25 @@ class PreemptibleBindings(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _Request:
+    """A victim that is being asked to leave, and the outcome for others that need its room too."""
+
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    error: Exception | None = None
+
+
 class Preemption:
     """Preempts pods through the API server."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts that are wired together in one place
         self,
         client: Client,
         check_fence: Callable[[], None],
         underway: PreemptibleBindings,
         events: PodEvents,
         nominations: Nominations,
+        cache: Cache,
         metrics: Metrics,
         version: Version,
     ) -> None:
@@ -66,6 +79,9 @@ class Preemption:
         self._underway = underway
         self._events = events
         self._nominations = nominations
+        self._cache = cache
+        self._requests: dict[str, _Request] = {}
+        """By the victim's uid."""
         self._metrics = metrics
         self._notes_memory = version.at_least("1.36")
         self._trouble = LogOnce(logger)
@@ -111,7 +127,32 @@ class Preemption:
         self._metrics.observe_victims(victims)
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
-        """Take ``victim`` off ``node``; one that is gone is no error. Raises ApiError, NoResponseError, FencedError."""
+        """Take ``victim`` off ``node``; one that has left is no error. Raises ApiError, NoResponseError, FencedError.
+
+        When another preemptor is asking the victim already, its request decides for both.
+        """
+        uid, victims = victim.metadata.uid, self._cache.victims
+        while (request := self._requests.get(uid)) is not None:
+            await request.finished.wait()
+            if request.error is not None:
+                raise request.error
+        placed = self._cache.get(uid)
+        if placed is None or placed.node != node or placed.pod.metadata.deletion_timestamp or victims.is_asked(victim):
+            return
+        request = self._requests[uid] = _Request()
+        victims.claim(preemptor, [victim])
+        try:
+            await self._ask_to_leave(victim, preemptor, node, plugin)
+            victims.mark_asked(victim)
+        except Exception as error:
+            request.error = error
+            raise
+        finally:  # without an outcome, when this task is cancelled: then the next one that waits asks
+            victims.release(preemptor, [victim])
+            del self._requests[uid]
+            request.finished.set()
+
+    async def _ask_to_leave(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
         note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
         if self._underway.preempt(victim, plugin):
             note += " (in kube-scheduler memory)." if self._notes_memory else ""

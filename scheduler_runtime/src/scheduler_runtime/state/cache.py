@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from scheduler_runtime.state.claimed_victims import ClaimedVictims
 from scheduler_runtime.state.objects import Node, Pod
 from scheduler_runtime.state.table import Table
 
@@ -41,6 +42,8 @@ class Cache:
     def __init__(self, table: Table | None = None) -> None:
         self.table = Table() if table is None else table
         self._pods: dict[str, PlacedPod] = {}
+        self.victims = ClaimedVictims()
+        """Those of the pods that have to leave."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -97,6 +100,7 @@ class Cache:
         placed = self._pods.pop(uid, None)
         if placed:
             self.table.remove_pod(placed.pod, placed.node)
+            self.victims.forget(uid)
         return placed
 
     def set_node(self, node: Node) -> None:

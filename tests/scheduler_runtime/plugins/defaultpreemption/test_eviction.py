@@ -104,6 +104,59 @@ async def test_victims_that_leave_already_are_not_told_again() -> None:
     assert scene.api.victims == ["v2 for p on a"]
 
 
+async def test_pods_that_come_together_need_one_victim_each() -> None:
+    """Each is nominated to the node, and so needs the room of those before it as well."""
+    scene = with_victims("v1", "v2", "v3", "v4", "v5")
+    crowd = [pod(f"p{number}", HIGH, SMALL) for number in range(4)]
+    works = [work_of(scene, preemptor) for preemptor in crowd]
+    assert scene.api.victim_counts == [1, 1, 1, 1]
+    await asyncio.gather(*works)
+    assert sorted(victim.split()[0] for victim in scene.api.victims) == ["v2", "v3", "v4", "v5"]
+
+
+async def test_the_victim_of_another_preemptor_comes_first_and_a_new_one_wakes_the_preemptor() -> None:
+    scene = with_victims("v1", "v2", "v3", "v4", "v5")
+    await work_of(scene, pod("p1", HIGH, SMALL))
+    await work_of(scene, pod("p2", HIGH, SMALL))
+    assert scene.api.victims == ["v5 for p1 on a", "v4 for p2 on a"]
+    scene.latest["v5"] = None
+    work = work_of(scene, pod("p3", HIGH, SMALL))
+    await work
+    assert scene.api.victims[2:] == ["v3 for p3 on a"]
+    assert scene.activated == []  # what it waits for is the end of v3
+
+
+def test_a_preemptor_whose_node_has_claimed_victims_does_not_evict_elsewhere() -> None:
+    scene = Scene(["a", "b"], [pod("v1", LOW, VERY_LARGE, node="a"), pod("v2", LOW, VERY_LARGE, node="b")])
+    waits = pod("w", HIGH, VERY_LARGE, status={"nominatedNodeName": "a"})
+    scene.nominations.observe(None, waits)
+    scene.victims.claim(PREEMPTOR, [pod("v1")])
+    assert scene.post_filter_message(waits) == "not eligible due to a terminating pod on the nominated node."
+    scene.victims.release(PREEMPTOR, [pod("v1")])
+    assert scene.nominated(waits) in ("a", "b")
+
+
+async def test_victims_that_stay_are_claimed_no_longer_and_all_that_waited_for_them_are_tried_again() -> None:
+    scene = with_victims("v1", "v2")
+    in_line = pod("q", HIGH, SMALL, status={"nominatedNodeName": "a"})
+    scene.nominations.observe(None, in_line)
+    scene.api.refuses = {"v1"}
+    work = work_of(scene, pod("p", HIGH, {"cpu": "400m", "memory": "400"}))
+    assert "v1" in scene.victims
+    assert "v2" in scene.victims
+    await work
+    assert "v1" not in scene.victims
+    assert "v2" not in scene.victims
+    assert scene.activated == ["p", "q"]
+
+
+def test_of_equal_pods_one_that_leaves_anyway_is_the_victim() -> None:
+    scene = Scene(["a"], [pod(name, LOW, SMALL, node="a", started="2026-01-01T00:00:00Z") for name in "vwxyz"])
+    scene.victims.claim(pod("other", HIGH), [pod("w")])
+    assert scene.nominated(pod("p", HIGH, SMALL)) == "a"
+    assert scene.candidates == {"a": (["w"], 0)}
+
+
 async def test_less_important_pods_nominated_to_the_node_have_to_look_elsewhere() -> None:
     scene = with_victims("v1")
     for name, priority in (("less", MID), ("equal", HIGH)):

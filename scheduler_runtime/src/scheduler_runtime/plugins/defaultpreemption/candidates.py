@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -32,7 +32,8 @@ class Candidate:
 class Clock:
     """Start times of pods, for comparing: the time of asking for those that have not started yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_leaving: Callable[[Pod], bool]) -> None:
+        self._is_leaving = is_leaving
         # Times in a status are whole seconds; a pod that has not started comes after all that started in this one.
         self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") + "~"
 
@@ -40,12 +41,13 @@ class Clock:
         """The time at which ``pod`` started, as text that sorts by time."""
         return pod.status.start_time or self._now
 
-    def importance(self, pod: Pod) -> tuple[int, str]:
+    def importance(self, pod: Pod) -> tuple[int, str, bool]:
         """A key for sorting, smallest for the most important pod: by priority, then by how long it has been running.
 
-        As MoreImportantPod in pkg/scheduler/util/utils.go.
+        As MoreImportantPod in pkg/scheduler/util/utils.go. Of pods that are equal by that, as those of one ReplicaSet
+        that started in the same second, one that is leaving anyway is preferred as a victim: upstream takes any.
         """
-        return -pod.spec.priority, pod.status.start_time or self._now
+        return -pod.spec.priority, pod.status.start_time or self._now, self._is_leaving(pod)
 
     def earliest_start(self, candidate: Candidate) -> str:
         """The start of the first of the most important victims (upstream's GetEarliestPodStartTime)."""

@@ -44,6 +44,9 @@ class Evictions:
         victims = [pod for pod in candidate.victims if pod.metadata.deletion_timestamp is None]
         if not victims:
             return None
+        # The last one wakes the preemptor, so those that others have claimed, and that go before, come first.
+        victims.sort(key=self._handle.is_leaving, reverse=True)
+        self._handle.claim_victims(preemptor, victims)
         # From now on, not from when the work begins to run: the preemptor must not come back in between.
         self.last_victims[preemptor.metadata.uid] = None
         return self._evict(preemptor, candidate.node, victims)
@@ -67,10 +70,14 @@ class Evictions:
                 await asyncio.sleep(PAUSE_SECONDS)
             problems += failures
         finally:
+            self._handle.release_victims(preemptor, victims)
             self.last_victims.pop(preemptor.metadata.uid, None)
         if problems:
             logger.warning("preemption failed", extra={"pod": preemptor.key, "node": node, "because": str(problems[0])})
-        if problems or was_deleted_before:  # The last victim ended while the preemptor was held: nothing else wakes it.
+            # Others that are to go to this node waited for these victims, which may stay after all.
+            others_in_line = (pod for pod in self._handle.nominated_to(node) if pod.uid != preemptor.uid)
+            self._handle.activate([preemptor, *others_in_line])
+        elif was_deleted_before:  # The last victim ended while the preemptor was held: nothing else wakes it.
             self._handle.activate([preemptor])
 
     def _preempt(self, victim: Pod, preemptor: Pod, node: str) -> Coroutine[Any, Any, None]:

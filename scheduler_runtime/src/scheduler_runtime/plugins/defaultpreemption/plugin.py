@@ -66,7 +66,7 @@ class DefaultPreemption(Plugin):
         refusal = refusal_of(pod, nodes, verdicts, self.handle)
         if refusal:
             return (f"preemption: {refusal}",)
-        clock = Clock()
+        clock = Clock(self.handle.is_leaving)
         if consulted is not None:
             return self._choose_after_extenders(pod, nodes, consulted, clock)
         dry_run = DryRun(pod, nodes, self.handle, self._current_budgets(), clock)
@@ -100,7 +100,9 @@ class DefaultPreemption(Plugin):
             return ("preemption: no candidate node for preemption",)
         candidate = best(candidates, clock)
         victims = len(candidate.victims)
-        self.handle.preemptions.count_victims(victims)
+        # Upstream counts victims again for each preemptor that needs their room.
+        if new := sum(not self.handle.is_leaving(victim) for victim in candidate.victims):
+            self.handle.preemptions.count_victims(new)
         reasons: tuple[str, ...] = ()
         if self._reports_success:
             placement = f"found a potential placement for pod on node {candidate.node}"
@@ -143,16 +145,18 @@ def refusal_of(pod: Pod, nodes: NodeTable, verdicts: Verdicts, handle: Handle) -
     row = nodes.row(nominated) if nominated else None
     if row is None or verdicts.unresolvable[row]:
         return ""  # It has no nominated node, or one on which evictions do not help any more.
-    priority = pod.spec.priority
-    if any(other.spec.priority < priority and is_being_preempted(other) for other in nodes.pods(row)):
+    if any(other.spec.priority < pod.spec.priority and is_being_preempted(other, handle) for other in nodes.pods(row)):
         return "not eligible due to a terminating pod on the nominated node."
     return ""
 
 
-def is_being_preempted(pod: Pod) -> bool:
-    """True if ``pod`` is being deleted because a scheduler preempted it."""
+def is_being_preempted(pod: Pod, handle: Handle) -> bool:
+    """True if ``pod`` is being deleted because a scheduler preempted it, or leaves though no watch has shown that yet.
+
+    Upstream sees only what a watch has shown; there a preemptor that is tried again before evicts elsewhere.
+    """
     if pod.metadata.deletion_timestamp is None:
-        return False
+        return handle.is_leaving(pod)
     conditions = (condition for condition in pod.status.conditions if condition.type == "DisruptionTarget")
     target = next(conditions, None)
     return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
