@@ -196,6 +196,42 @@ def preemption_is_under_way() -> Cluster:
     return cluster
 
 
+def amounts_beyond_64_bits() -> Cluster:
+    """Go makes 0, a wrapped number or the largest of them, by how they are written; sums on a node wrap as well."""
+    largest = "9223372036854775807"
+    offers = (
+        {"pods": "1e25"},
+        {"cpu": "1e30", "memory": "9E"},
+        {"cpu": "9200000000000000", "memory": "99999999999999999999"},
+        {"memory": "8Ei", "ephemeral-storage": largest},
+        {"memory": largest, "pods": "9Ei"},
+    )
+    requests: tuple[dict[str, str], ...] = (
+        {"cpu": "1"},
+        {"memory": "9E"},
+        {"memory": "8Ei"},
+        {"memory": largest, "cpu": "1"},
+        {"cpu": "1e25"},
+        {"memory": "10000000000000000000"},
+        {"memory": "1e25", "ephemeral-storage": "8Ei"},
+        {"memory": "1Gi"},
+    )
+    pods = tuple(running(f"run-{number}", "node-4", {"memory": largest}) for number in range(2))
+    incoming = (pod(f"new-{number}", request) for number, request in enumerate(requests))
+    cluster = cluster_of("amounts beyond 64 bits", *incoming, pods=pods, nodes=len(offers))
+    for offered, amounts in zip(cluster.nodes, offers, strict=True):
+        offered["status"]["allocatable"] |= amounts
+    return cluster
+
+
+def a_score_wraps_around() -> Cluster:
+    """Upstream's BalancedAllocation scores such a pod far below 0, and its attempt fails."""
+    cluster = cluster_of("a score wraps around", pod("new-0", {"cpu": "9223372036854776", "memory": "1Gi"}))
+    for number, node in enumerate(cluster.nodes):
+        node["status"]["allocatable"] |= {"cpu": "9200000000000000", "memory": ("8Ei", "9E", "1Ti")[number]}
+    return cluster
+
+
 def features_are_missing() -> Cluster:
     coming = pod("new-0")
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
@@ -221,5 +257,6 @@ DIRECTED: Mapping[str, Make] = {
         who_may_not_preempt,
         who_preempted_already,
         room_is_reserved_for_the_nominated,
+        amounts_beyond_64_bits,
     )
 }

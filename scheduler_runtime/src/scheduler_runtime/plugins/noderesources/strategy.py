@@ -152,7 +152,10 @@ class Strategy(IncrementalUpdate):
                 return _mean(shares, weights, caches)
             return _mean_on_line(self._line, shares, weights, caches)
         loads = [load_of(one.resource, one.weight, one.amount, nodes, nodes.scored) for one in resources]
-        return self._formula(loads, len(nodes))
+        # Where sums wrapped around int64, upstream's formula leaves its range, and its attempt fails for that: one pod
+        # with such amounts on a node would keep all others waiting.
+        scores: Ints = np.clip(self._formula(loads, len(nodes)), 0, MAX_SCORE)
+        return scores
 
     def score_row(self, nodes: NodeTable, resources: Sequence[ScoredResource], row: int) -> int:
         """The score of one node."""
@@ -162,7 +165,8 @@ class Strategy(IncrementalUpdate):
             if whole > 0:
                 used = nodes.scored(resource).item(row) + amount
                 loads.append((weight, whole, used if used in INT64 else wrap_int64(used)))
-        return self._row_formula(loads)
+        score = self._row_formula(loads)
+        return score if 0 <= score <= MAX_SCORE else min(max(score, 0), MAX_SCORE)
 
     def write(self, nodes: NodeTable) -> None:
         for cache in self._requested_shares.values():
