@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.serving.metrics_pages import HealthMetrics
+from scheduler_runtime import testing
+from scheduler_runtime.serving.metrics_pages import HealthMetrics, resource_metrics
 
 
 def test_results_of_health_checks_are_told() -> None:
@@ -11,3 +12,11 @@ def test_results_of_health_checks_are_told() -> None:
     health.observe("ping", "livez", False)
     assert 'kubernetes_healthcheck{name="ping",type="livez"} 0' in health.text()
     assert 'kubernetes_healthchecks_total{name="ping",type="livez",status="error"} 1' in health.text()
+
+
+def test_a_limit_beyond_every_floating_point_number_does_not_take_the_page_from_others() -> None:
+    huge = {"name": "c", "resources": {"limits": {"cpu": "1e999999", "memory": "9E"}}}
+    pods = [testing.pod("huge", containers=[huge]), testing.pod("other", {"cpu": "2"})]
+    page = resource_metrics(pods)
+    assert 'pod="huge",node="",scheduler="default-scheduler",priority="0",resource="cpu",unit="cores"} 1e+297' in page
+    assert 'pod="other"' in page

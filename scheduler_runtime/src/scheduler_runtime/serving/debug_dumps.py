@@ -16,6 +16,7 @@ from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.blocking_client import request
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.kube.watch.unreadable import without_managed_fields
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.state.cache import Cache, PlacedPod
 from scheduler_runtime.state.objects import QuantityError
@@ -174,7 +175,8 @@ def _list_objects(credentials: Credentials, path: str, user_agent: str) -> Itera
     """Yield every object, requesting a page at a time."""
     params = {"limit": str(PAGE)}
     while True:
-        page = _decode(request(credentials, "GET", path, user_agent=user_agent, params=params, seconds=30))
+        text = request(credentials, "GET", path, user_agent=user_agent, params=params, seconds=30)
+        page = _decode(without_managed_fields(text))  # they may be deeper than can be decoded
         yield from page.items
         if not page.metadata.cont:
             return

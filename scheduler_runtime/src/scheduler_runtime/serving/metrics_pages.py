@@ -11,6 +11,8 @@ from scheduler_runtime.state.objects.pod_requests import sum_limits
 
 _BYTES = ("memory", "storage", "ephemeral-storage")
 _ENDED = ("Succeeded", "Failed")
+_LARGEST = 10**300
+"""A pod may have a limit beyond every floating point number."""
 
 
 def resource_metrics(pods: Iterable[Pod]) -> str:
@@ -51,7 +53,8 @@ def _samples(pod: Pod, amounts: Mapping[str, int], divisor: int) -> dict[Labels,
         ("priority", str(pod.spec.priority)),
     )
     return {
-        (*of_pod, ("resource", resource), ("unit", _unit(resource))): amount / (1000 if resource == "cpu" else divisor)
+        (*of_pod, ("resource", resource), ("unit", _unit(resource))): min(amount, _LARGEST)
+        / (1000 if resource == "cpu" else divisor)
         for resource, amount in amounts.items()
         if amount
     }
