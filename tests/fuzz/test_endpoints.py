@@ -28,18 +28,20 @@ from tests.support.pages import get
 pytestmark = pytest.mark.thorough
 
 TOTAL = int(os.environ.get("FUZZ", "1000"))
-STATUSES = {200, 400, 401, 403, 404, 405, 406, 429, 431}
+STATUSES = {200, 400, 401, 403, 404, 405, 406, 414, 429, 431}
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 METHODS = (b"GET", b"HEAD", b"POST", b"OPTIONS", b"CONNECT", b"PRI", b"get", b"", b"G\0T", b"X" * 300)
 TARGETS = (
     b"/livez", b"/readyz?verbose&exclude=ping", b"/metrics", b"/%6detrics/", b"/flagz", b"/../x", b"*", b"//", b"/\xff",
-    b"http://x/livez", b"/livez?" + b"exclude=a&" * 400, b"/" + b"%00" * 50, b"", b"/ /",
+    b"http://x/livez", b"/livez?" + b"exclude=a&" * 400, b"/livez?" + b"exclude=a&" * 4000,
+    b"/" + b"%00" * 50, b"", b"/ /",
 )  # fmt: skip
 VERSIONS = (b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0", b"HTTP/0.9", b"HTTP/1.1 ", b"", b"\n")
 FIELDS = (
     b"Host: x", b"Connection: close", b"Connection: keep-alive", b"Connection: Upgrade\r\nUpgrade: h2c",
     b"Expect: 100-continue", b"Authorization: Bearer known", b"Authorization: Bearer \xff\xfe",
     b"Authorization: Basic eA==", b"Accept: */*;q=x, a/b;;;=, text/plain", b"Accept: " + b"a/b," * 2000,
+    b"\r\n".join([b"Accept: a"] * 4000),
     b"X: " + b"y" * 5000, b" folded: x", b":", b"X",
     b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip, chunked", b"Transfer-Encoding: x", b"Content-Length: x",
     b"Content-Length: -1", b"Content-Length: 0", b"Content-Length: 99999999999999999999", b"Content-Length : 3",

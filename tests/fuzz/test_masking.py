@@ -24,7 +24,7 @@ from tests.scheduler_operator.cli.berth import berth
 
 pytestmark = pytest.mark.thorough
 
-TOTAL = int(os.environ.get("FUZZ", "1000")) // 2
+TOTAL = int(os.environ.get("FUZZ", "1000")) // 5
 MARK = "pass.w0rd-M4rk"
 KEY = f"-----BEGIN PRIVATE KEY-----\n{MARK}{MARK}\n-----END PRIVATE KEY-----\n".encode()
 KEY_DATA = base64.b64encode(KEY).decode()

@@ -209,6 +209,22 @@ async def test_only_who_may_sees_more_than_health(cluster: Cluster, tmp_path: Pa
             }
             assert statuses == {"/livez": (200, 200), "/metrics": (403, 200), "/configz": (403, 403)}
             assert status(process, "/livez", "nobody's") == 401
+            # Who asks for ever more causes no more reviews at the API server, and keeps nobody from health.
+            before = reviews(cluster)
+            unknown = [status(process, f"/unknown/{number}") for number in range(200)]
+            assert set(unknown) == {403, 429}
+            assert unknown.count(403) <= reviews(cluster) - before < 150
+            assert status(process, "/livez") == 200
+
+
+def reviews(cluster: Cluster) -> float:
+    """How many SubjectAccessReviews the API server was sent."""
+    lines = cluster.kubectl("get", "--raw", "/metrics").stdout.splitlines()
+    return sum(
+        float(line.rpartition(" ")[2])
+        for line in lines
+        if line.startswith("apiserver_request_total{") and 'resource="subjectaccessreviews"' in line
+    )
 
 
 async def test_what_it_believes_can_be_looked_at_and_compared(cluster: Cluster, tmp_path: Path) -> None:

@@ -205,7 +205,8 @@ def test_health_answers_while_every_thread_waits_for_the_api_server(monkeypatch:
         pytest.param(LIVEZ + b"\xff\xfe\r\n\r\n", [200, 405], id="rubbish-after-a-request"),
         pytest.param(b"GET /livez HTTP/1.1\r\nA: " + b"a" * (70 << 10), [431], id="long-field"),
         pytest.param(b"GET /livez HTTP/1.1\r\n" + b"a: b\r\n" * (12 << 10), [431], id="many-fields"),
-        pytest.param(b"GET /" + b"a" * (70 << 10), [431], id="long-target"),
+        pytest.param(b"GET /" + b"a" * (70 << 10), [431], id="endless-target"),
+        pytest.param(b"GET /livez?" + b"exclude=a&" * 5000 + b" HTTP/1.1\r\n\r\n", [414], id="long-target"),
     ],
 )  # fmt: skip
 def test_odd_requests_are_answered_once_and_end_their_connection(
@@ -215,6 +216,20 @@ def test_odd_requests_are_answered_once_and_end_their_connection(
         caller.sendall(request_bytes)
         assert [int(response.split()[1]) for response in responses(caller)] == statuses
     assert get(plain, "/livez") == (200, "ok")
+
+
+def test_closing_while_clients_are_in_every_stage_leaves_nothing_behind() -> None:
+    certificate = choose_certificate(TlsSettings(), "127.0.0.1")
+    with contextlib.ExitStack() as stack:
+        with serve(ENDPOINTS, "127.0.0.1", 0, certificate=certificate) as port:
+            callers = [stack.enter_context(client(port)) for _ in range(40)]
+            for caller in callers[:10]:
+                caller.sendall(b"\x16\x03\x01")
+            for caller in callers[10:20]:
+                secured = stack.enter_context(UNVERIFIED.wrap_socket(caller))
+                secured.sendall(b"GET /long HTTP/1.1\r\n\r\n")
+        for caller in callers[20:]:
+            assert responses(caller) == []
 
 
 def test_head_has_no_body_and_the_connection_stays(plain: int) -> None:

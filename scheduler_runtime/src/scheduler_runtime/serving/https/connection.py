@@ -44,6 +44,8 @@ CLOSING_SECONDS = 2.0
 """Time for the client to read the last response before the connection is reset."""
 LONGEST_HEAD = 64 << 10
 """Bytes of a request line with its header fields."""
+LONGEST_TARGET = 4096
+"""Bytes of a path with its query: each is looked at several times."""
 WRITE_BYTES = 64 << 10
 WRITES_AT_ONCE = 16
 """A long response is sent in steps, between which others are answered."""
@@ -123,7 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parser = HttpRequestParser(self)
         self._head_bytes = 0
         self._target = b""
-        self._fields: dict[bytes, bytes] = {}
+        self._fields: dict[bytes, list[bytes]] = {}
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -217,36 +219,30 @@ class Connection(asyncio.BufferedProtocol):
         self._target += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        name = name.lower()
-        if (
-            name in FIELDS
-        ):  # no others: thousands of small ones would be many times as large here as when they were sent
-            first = self._fields.get(name)
-            self._fields[name] = value if first is None else first + b"," + value if name == b"accept" else first
+        # No others: thousands of small fields would take many times as much memory here as they had bytes.
+        if (name := name.lower()) in FIELDS:
+            self._fields.setdefault(name, []).append(value)
 
     def on_headers_complete(self) -> None:
         if self._is_complete:
             return
+        fields = {name: b",".join(values) for name, values in self._fields.items()}
         # A body is not read but ends the connection, or it could be taken for the next request.
-        has_body = b"transfer-encoding" in self._fields or self._fields.get(b"content-length", b"0").strip(b"0") != b""
+        has_body = b"transfer-encoding" in fields or fields.get(b"content-length", b"0").strip(b"0") != b""
         closes = has_body or not self._parser.should_keep_alive() or self._parser.should_upgrade()
         method = self._parser.get_method().decode("latin-1")
-        if method in ("GET", "HEAD"):
-            authorization, accept = (self._fields.get(name, b"") for name in (b"authorization", b"accept"))
-            certified = certified_caller(self._tls.certificate()) if self._tls else None
-            self._requests.append(
-                ReceivedRequest(
-                    method,
-                    self._target.decode("latin-1"),
-                    authorization.decode("latin-1"),
-                    accept.decode("latin-1"),
-                    certified,
-                    closes,
-                )
-            )
-            self._is_complete = closes
-        else:
+        if method not in ("GET", "HEAD"):
             self._refuse(not_allowed(method))
+        elif len(self._target) > LONGEST_TARGET:
+            self._refuse(EndpointResponse(414, TEXT, f"a path with its query may have {LONGEST_TARGET} bytes\n"))
+        else:
+            certified = certified_caller(self._tls.certificate()) if self._tls else None
+            target, authorization, accept = (
+                value.decode("latin-1")
+                for value in (self._target, fields.get(b"authorization", b""), fields.get(b"accept", b""))
+            )
+            self._requests.append(ReceivedRequest(method, target, authorization, accept, certified, closes))
+            self._is_complete = closes
         self._head_bytes, self._target, self._fields = 0, b"", {}
 
     def _refuse(self, response: EndpointResponse) -> None:
