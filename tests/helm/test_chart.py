@@ -96,6 +96,8 @@ def test_the_operator_has_no_rights_for_an_engine_that_profiles_may_not_have(cha
     for objects in (chart, template("kubeScheduler.systemRoles=true")):
         assert ("ClusterRole", KUBE_SCHEDULER) not in objects
         assert "bind" not in {verb for rule in rules(objects) for verb in rule["verbs"]}
+        (in_kube_system,) = objects["Role", READER_BINDINGS]["rules"]
+        assert set(in_kube_system["verbs"]) == {"list", "delete"}
 
 
 def test_a_plugin_config_may_declare_nothing_of_what_only_kube_scheduler_gets() -> None:

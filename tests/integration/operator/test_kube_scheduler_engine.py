@@ -1,4 +1,7 @@
-"""Upstream's kube-scheduler as the engine of a profile: the real one, with the rights that the operator gave it."""
+"""Upstream's kube-scheduler as the engine of a profile: the real one, with the cluster's own roles for it, by choice.
+
+What it gets otherwise is compared with its requests in ``tests/integration/test_rights.py``.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -48,9 +51,8 @@ def cluster(audit_log: AuditLog, program: Path) -> Iterator[Cluster]:
 def world(cluster: Cluster) -> Iterator[World]:
     apply_crds_before_controllers(cluster)
     images = f"profiles.allowed.images={{berth:test,{IMAGE},nobody/has}}"
-    with on_process_nodes(
-        cluster, "berth:test", "profiles.allowed.engines={Python,KubeScheduler}", images
-    ) as installation:
+    engines, rights = "profiles.allowed.engines={Python,KubeScheduler}", "kubeScheduler.systemRoles=true"
+    with on_process_nodes(cluster, "berth:test", engines, images, rights) as installation:
         installation.apply(packing(installation))
         installation.eventually(lambda: installation.condition("packed", "Ready").get("status") == "True", 90)
         installation.eventually(lambda: installation.holder("berth-packed"), 30)
@@ -109,7 +111,7 @@ def test_the_status_says_what_runs(world: World) -> None:
 def test_another_engine_takes_its_place_and_its_rights(world: World) -> None:
     world.apply(world.profile("turning", engine="KubeScheduler", scheduler={"image": IMAGE, "replicas": 1}))
     world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
-    assert bindings(world) == {"", "extension-apiserver-authentication-reader"}
+    assert bindings(world) == {"", "kube-scheduler", "volume-scheduler", "extension-apiserver-authentication-reader"}
 
     flags = {"events": "Failures", "featureGates": {"SchedulerAsyncAPICalls": True}}
     world.apply(world.profile("turning", engine="Python", scheduler={"replicas": 1, "image": "berth:test", **flags}))
