@@ -502,3 +502,17 @@ def test_a_change_is_taken_in_whatever_waking_others_ends_in(there: Updated, mon
     there.see_node(None, node("n"))
     there.see(None, on("n", ours("b")))
     assert there.cache.table.pod_counts.tolist() == [1]
+
+
+def test_a_pod_that_cannot_be_taken_in_keeps_no_other_from_its_new_profile(
+    there: Updated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pre_enqueue(one: Pod) -> None:
+        if one.name == "bad":
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(there.profile, "pre_enqueue", pre_enqueue)
+    there.updates.change_profiles((), ("ours",), [ours("bad"), ours("good")])
+    assert there.entry("bad") is None
+    assert there.entry("good") is not None
+    assert [name for name, _, _ in there.reporter.waiting] == ["bad"]

@@ -214,7 +214,12 @@ class ClusterUpdates:
             return
         for pod in pods:
             if pod.spec.scheduler_name in added and not pod.spec.node_name:
-                self._on_waiting(None, pod)  # no event: the pod itself is not new to anybody
+                try:
+                    self._on_waiting(None, pod)  # no event: the pod itself is not new to anybody
+                except Exception as error:  # noqa: BLE001 - the others of its profile come to wait
+                    self.failures.log("a pod of an added profile cannot be taken in", error, pod=pod.key)
+                    self._set_aside.add(pod.metadata.uid)
+                    self._set_pod_aside(pod, error)
                 if self._cache.is_assumed(pod.metadata.uid):
                     self._queue.mark_binding(pod.metadata.uid)  # it was ours before, and is on its way since then
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.watch import lists
+from scheduler_runtime.kube.watch import lists, reflector
 from scheduler_runtime.kube.watch.kinds import ListMeta
 from scheduler_runtime.kube.watch.unreadable import (
     UnidentifiedError,
@@ -207,3 +207,10 @@ async def test_objects_that_are_set_aside_are_counted_and_shown() -> None:
         (shown,) = dump_cache(Cache(), reflectors)["setAside"]
     assert (shown["path"], shown["name"], shown["reason"]) == ("/api/v1/nodes", "b", "unreadable")
     assert "UnicodeDecodeError" in shown["problem"]
+
+
+async def test_a_line_that_does_not_end_leads_to_a_new_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "LONGEST_LINE", 10_000)
+    endless = streamed(b'{"type":"ADDED","object":{"metadata":{"name":"', b"a" * 20_000, hold=True)
+    async with watching(listed(10), endless, listed(20, node("a", 15))) as watched:
+        await watched.until(lambda: watched.copy == {"uid-a": 15})

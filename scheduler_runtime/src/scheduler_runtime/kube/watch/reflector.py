@@ -71,8 +71,8 @@ STEADY_SECONDS = 2.0
 """A watch that has lasted so long works, also if nothing happens."""
 LATE_SECONDS = 3.0
 """A watch that has not shown by then what was written before is started again."""
-LONGEST_LINE = 64 << 20
-"""The most bytes of one line of a watch: some forty times the largest object that etcd takes by default."""
+LONGEST_LINE = 32 << 20
+"""The most bytes of one line of a watch: some twenty times the largest object that etcd takes by default."""
 UNIDENTIFIED = ""
 """The key under which objects are set aside whose names cannot be found."""
 _random = random.SystemRandom()
