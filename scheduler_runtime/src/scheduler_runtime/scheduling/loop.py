@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before watches and bindings get their turn."""
+YIELD_SECONDS = 0.005
+"""How often pods that yield look whether the bindings of others have ended."""
 SLOW_LOG_SECONDS = 60.0
 """After a slow attempt was logged no other one is for so long; the metric counts all."""
 PAUSE_SECONDS = 1.0
@@ -69,8 +71,8 @@ class SchedulingLoop:
         self._paused_at = 0.0
         self._entry: QueuedPod | None = None
         """The pod that was taken last."""
-        self._cpu_began = 0.0
-        """The CPU time of this thread when deciding about it began, or when extenders answered last."""
+        self._decided_from = self._cpu_began = 0.0
+        """The time, and the CPU time of this thread, when deciding about it began or extenders answered last."""
         self._logged_slow_at = float("-inf")
 
     async def run(self) -> None:
@@ -101,7 +103,8 @@ class SchedulingLoop:
             self.queue.mark_binding(entry.uid)
             return
 
-        began, self._cpu_began = self._clock(), thread_time()
+        began = self._decided_from = self._clock()
+        self._cpu_began = thread_time()
         try:
             outcome = await self.decide(entry)
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
@@ -163,7 +166,7 @@ class SchedulingLoop:
                 case question:
                     try:
                         answers = await extenders.answer(question, entry.pod, answers, self._cache.table)
-                        self._cpu_began = thread_time()  # others ran meanwhile
+                        self._decided_from, self._cpu_began = self._clock(), thread_time()  # others ran meanwhile
                     except (ExtenderError, RawObjectError):
                         if entry.uid not in self.queue:
                             return None
@@ -177,9 +180,9 @@ class SchedulingLoop:
         return framework.schedule(entry.pod, self._cache)
 
     def _charge(self, entry: QueuedPod, *, has_failed: bool) -> None:
-        """Count the CPU that the attempt took from the others: a busy machine makes no pod slow (docs/adr/0026)."""
+        """Count what the attempt took from the others: pods that are slow, or fail on and on, yield (docs/adr/0026)."""
         now, cpu_seconds = self._clock(), thread_time() - self._cpu_began
-        if not self.queue.charge(entry, cpu_seconds, now, has_failed=has_failed):
+        if not self.queue.charge(entry, now - self._decided_from, now, cpu_seconds=cpu_seconds, has_failed=has_failed):
             return
         self._metrics.count_slow_attempt(entry.profile)
         if now - self._logged_slow_at > SLOW_LOG_SECONDS:
@@ -202,9 +205,9 @@ class SchedulingLoop:
         if now - self._paused_at > SLICE_SECONDS:
             await asyncio.sleep(0)
             self._paused_at = self._clock()
-        while (entry := self.queue.take(self._clock())) is None:
+        while (entry := self.queue.take(self._clock(), others_underway=self._slots.are_taken)) is None:
             self.queue.ready.clear()  # no await since ``take``: a pod that came in between would be missed
-            wake_at = self.queue.wake_at()
+            wake_at = self._clock() + YIELD_SECONDS if self.queue.yielding else self.queue.wake_at()
             try:
                 async with asyncio.timeout(None if wake_at is None else max(wake_at - self._clock(), MIN_WAIT_SECONDS)):
                     await self.queue.ready.wait()

@@ -48,6 +48,11 @@ class BindingSlots:
         """Set while there are few enough pods under way to decide about another."""
         self.has_room.set()
 
+    @property
+    def are_taken(self) -> bool:
+        """Whether any pod is on its way, but for those that wait for a permit."""
+        return self._pods > 0
+
     def take(self) -> None:
         """Count one more pod."""
         self._pods += 1

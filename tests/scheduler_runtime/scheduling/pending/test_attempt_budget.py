@@ -26,7 +26,7 @@ def attempt(pending: SchedulingQueue, seconds: float, now: float, *, fails: bool
     """Try the next pod, which takes so much CPU and is parked or bound; return its uid."""
     entry = pending.take(now)
     assert entry is not None
-    pending.charge(entry, seconds, now, has_failed=fails)
+    pending.charge(entry, seconds, now, cpu_seconds=seconds, has_failed=fails)
     if fails:
         pending.park(entry.uid, {"Fit"}, now)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
 from scheduler_runtime.framework import QueueGate
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pending.scheduling_queue import MAX_WAKING, MIN_WOKEN, WAKING_SECONDS
 from tests.scheduler_runtime.scheduling.pending.pods import pod
 
 FITS = ClusterEvent("Node", Action.ADD)
@@ -361,3 +363,60 @@ def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: Sched
         pending.park(uid, ["Fit"], 0)
     pending.on_event(NODE_ADDED, 20, caused_by="p")
     assert (place(pending, "p"), place(pending, "q")) == (QueuePlace.PARKED, QueuePlace.ACTIVE)
+
+
+class SlowHints(Profile):
+    """Each hint takes longer than parked pods may be woken at once."""
+
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
+        until = time.perf_counter() + WAKING_SECONDS / MIN_WOKEN
+        while time.perf_counter() < until:
+            pass
+        return super().hint(plugin, event, pod)
+
+
+def crowd(number: int) -> tuple[SchedulingQueue, SlowHints]:
+    """So many parked pods."""
+    profile = SlowHints()
+    pending = SchedulingQueue({"default": profile})
+    add(pending, *(pod(f"parked-{index}") for index in range(number)))
+    for uid in take_all(pending, 0):
+        pending.park(uid, {"Fit"}, 0)
+    return pending, profile
+
+
+def test_a_crowd_of_parked_pods_is_woken_a_few_at_a_time() -> None:
+    pending, profile = crowd(200)
+    pending.on_event(NODE_ADDED, 100)
+    assert MIN_WOKEN <= len(profile.hinted) < 100
+    assert pending.ready.is_set()
+    assert pending.wake_at() == float("-inf")
+    add(pending, pod("new", 9), now=100)
+    assert [entry.uid for entry in [pending.take(100)] if entry] == ["new"]
+    taken: set[str] = set()
+    while len(taken) < 200:
+        if entry := pending.take(100):
+            taken.add(entry.uid)
+    assert len(profile.hinted) == 200
+    assert pending.wake_at() != float("-inf")
+
+
+def test_a_pod_that_was_parked_after_the_event_is_not_woken_by_it() -> None:
+    pending, profile = crowd(200)
+    pending.on_event(NODE_ADDED, 100)
+    while not (entry := pending.take(100)):
+        pass
+    pending.park(entry.uid, {"Fit"}, 100)
+    pending.remove("parked-199")
+    while pending.wake_at() == float("-inf"):
+        pending.take(100)
+    assert len(profile.hinted) == 199
+    assert place(pending, entry.uid) is QueuePlace.PARKED
+
+
+def test_events_do_not_pile_up_behind_a_crowd() -> None:
+    pending, profile = crowd(100)
+    profile.hints_no = frozenset({"Fit"})
+    for _ in range(2 * MAX_WAKING):
+        pending.on_event(NODE_ADDED, 100)
+    assert len(profile.hinted) >= MAX_WAKING * 100

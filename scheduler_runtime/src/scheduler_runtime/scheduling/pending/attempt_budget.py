@@ -15,7 +15,7 @@ from scheduler_runtime.state.objects import PodSpec
 
 SHARE: Final = 0.2
 """The share of the time that all such attempts together may take while others wait."""
-BURST_SECONDS: Final = 0.2
+BURST_SECONDS: Final = 0.1
 """What they may take at once, before they have to yield."""
 SLOW_SECONDS: Final = 0.05
 """The CPU of an attempt that is slow: some hundred times what most take, also on thousands of nodes."""
@@ -26,7 +26,7 @@ _MANY_SPECS = 3
 
 
 class AttemptBudget:
-    """Adds up the CPU of attempts that were slow or failed once more, which flows off at ``SHARE`` of the time."""
+    """Adds up the time of attempts that were slow or failed once more, which flows off at ``SHARE`` of the time."""
 
     def __init__(self) -> None:
         self._spent = 0.0
@@ -36,9 +36,12 @@ class AttemptBudget:
         self._slow_namespaces: LruCache[str, int] = LruCache(_MAX_NAMESPACES)
         """The number of different slow specs of each."""
 
-    def charge(self, entry: QueuedPod, seconds: float, now: float, *, has_failed: bool) -> bool:
-        """Count an attempt that took so much CPU; return whether it was slow."""
-        is_slow = seconds > SLOW_SECONDS
+    def charge(self, entry: QueuedPod, seconds: float, now: float, *, cpu_seconds: float, has_failed: bool) -> bool:
+        """Count an attempt that lasted so long; return whether it was slow.
+
+        It is slow by its CPU, because a busy machine makes no pod slow; what it took from the others is time.
+        """
+        is_slow = cpu_seconds > SLOW_SECONDS
         if is_slow:
             self._remember(entry)
         if is_slow or (has_failed and entry.attempts > 1):

@@ -161,6 +161,8 @@ class Parked:
 
     def __init__(self) -> None:
         self._by_plugin: dict[tuple[str, str], dict[str, QueuedPod]] = {}
+        self.count = 0
+        """How often a pod was put here."""
 
     def __bool__(self) -> bool:
         """Return whether any pod is parked."""
@@ -174,8 +176,15 @@ class Parked:
         """Return the pods that ``plugin`` of ``profile`` rejected."""
         return list(self._by_plugin.get((profile, plugin), {}).values())
 
+    def is_rejected_by(self, entry: QueuedPod, profile: str, plugin: str) -> bool:
+        """Return whether ``entry`` is here, and ``plugin`` of ``profile`` has rejected it."""
+        entries = self._by_plugin.get((profile, plugin))
+        return entries is not None and entries.get(entry.uid) is entry
+
     def put(self, entry: QueuedPod) -> None:
         """Keep ``entry`` for each of its plugins, which stay the same while it is here."""
+        self.count += 1
+        entry.parked_as = self.count
         for plugin in entry.plugins:
             self._by_plugin.setdefault((entry.profile, plugin), {})[entry.uid] = entry
 

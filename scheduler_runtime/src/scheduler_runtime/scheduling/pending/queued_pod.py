@@ -53,6 +53,8 @@ class QueuedPod:
     """The plugin that keeps it from becoming active, while it is gated."""
     key: SortKey = None
     """Where it stands among the active pods, as of when it last passed its gates; None when it did not pass them."""
+    parked_as: int = 0
+    """The number of the pod among all that were ever parked, as of the last time."""
     flushed_at: float = float("-inf")
     """When time alone woke it since it last came to wait."""
     was_flushed: bool = False

@@ -52,22 +52,30 @@ class RequeueRules:
 
     def pods_to_requeue(
         self, event: Event, parked: Parked, *, caused_by: str = "", up_to_priority: int | None = None
-    ) -> Iterator[QueuedPod]:
-        """Yield the ``parked`` pods that ``event`` may help; the caller takes each one out before the next.
+    ) -> Iterator[QueuedPod | None]:
+        """Yield the ``parked`` pods that ``event`` may help, and None for each that it does not.
 
-        The pod with the uid ``caused_by`` caused the event by waiting again, and is left out, as are pods above
-        ``up_to_priority``.
+        The caller takes each one out before the next, and may let time pass in between: pods that left meanwhile, or
+        were parked later, are passed over. The pod with the uid ``caused_by`` caused the event by waiting again, and
+        is left out, as are pods above ``up_to_priority``.
         """
+        return self._pods_to_requeue(event, parked, parked.count, caused_by, up_to_priority)
+
+    def _pods_to_requeue(
+        self, event: Event, parked: Parked, last: int, caused_by: str, up_to_priority: int | None
+    ) -> Iterator[QueuedPod | None]:
         # Asked per plugin, so that an event which no plugin of a parked pod registered costs nothing for that pod.
-        for profile, plugin in self.interested_plugins(event):
+        interested = self.interested_plugins(event)
+        for profile, plugin in interested:
             for entry in parked.rejected_by(profile, plugin):
+                if not parked.is_rejected_by(entry, profile, plugin) or entry.parked_as > last:
+                    continue
                 if entry.uid == caused_by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
                     continue
                 # A gated pod has the plugins of its last rejection as well, but only its gate can let it go.
-                if entry.gate and (profile, entry.gate) not in self.interested_plugins(event):
+                if entry.gate and (profile, entry.gate) not in interested:
                     continue
-                if self._profiles[profile].queue.hint(plugin, event, entry.pod):
-                    yield entry
+                yield entry if self._profiles[profile].queue.hint(plugin, event, entry.pod) else None
 
     def is_worth_requeuing(self, entry: QueuedPod, event: Event) -> bool:
         """Return whether a plugin that rejected this pod may accept the pod after ``event``.

@@ -22,6 +22,8 @@ Three things are other than in kube-scheduler. A change of a pod in flight is sh
 whose gate fails, instead of rejecting it, backs off and asks again. Active pods whose attempts are slow, or fail again
 and again, let others go first once they have used up their budget (``attempt_budget``).
 
+Events for which many parked pods have to be asked are worked off a few milliseconds at a time.
+
 A state machine: the time is an argument, nothing here waits. A pod that was added is in exactly one place until it is
 removed.
 """
@@ -30,8 +32,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from time import perf_counter
 from typing import Protocol
 
 from scheduler_runtime.api import Event, Pod, QueueEntry
@@ -45,6 +48,13 @@ logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 300.0
 FLUSH_INTERVAL = 30.0
+WAKING_SECONDS = 0.005
+"""How long parked pods may be woken before decisions and watches get their turn."""
+MIN_WOKEN = 16
+"""So many are looked at in any case, and at once."""
+MAX_WAKING = 32
+"""So many events may wait for their parked pods; for each more the first is finished."""
+NOW = float("-inf")
 
 Cause = Event | str
 """Why a pod comes to wait where it does: an event, or one of these in upstream's words, for the metrics."""
@@ -112,6 +122,8 @@ class SchedulingQueue:
         self._parked = Parked()
         self._in_flight = InFlight()
         self._flushed_at = float("-inf")
+        self._waking: deque[tuple[Cause, Iterator[QueuedPod | None]]] = deque()
+        """Causes for which not all parked pods have been looked at yet, with those that are left."""
 
     def __len__(self) -> int:
         """Return how many pods are here, wherever they wait."""
@@ -169,12 +181,20 @@ class SchedulingQueue:
 
     # Attempts
 
-    def take(self, now: float) -> QueuedPod | None:
-        """Take the next pod to place, if there is one; it is in flight until it is bound, parked or retried."""
+    def take(self, now: float, *, others_underway: bool = False) -> QueuedPod | None:
+        """Take the next pod to place, if there is one; it is in flight until it is bound, parked or retried.
+
+        With ``others_underway`` none that has to yield is taken: a slow attempt delays each step of a binding.
+        """
         self._flush_ended_waits(now)
-        entry = self._next_active(now)
+        if self._waking:
+            self._continue_waking(now)
+        is_exceeded = self._budget.is_exceeded(now)
+        entry = self._next_within_budget() if is_exceeded else self._next_active()
+        if entry is None and not (is_exceeded and others_underway):
+            entry = self._yielding.pop()
         # KEP-5142: better a pod a second too early than a scheduler that idles.
-        if entry is None and (entry := self._backing_off.pop_early()):
+        if entry is None and not self._yielding and (entry := self._backing_off.pop_early()):
             entry.waits_since = min(entry.waits_since, now)
             self._metrics.pod_queued("active", POPPED_EARLY)
         if entry:
@@ -184,21 +204,21 @@ class SchedulingQueue:
             self._in_flight.begin(entry.uid)
         return entry
 
-    def _next_active(self, now: float) -> QueuedPod | None:
-        """Take the first active pod out; while the budget is exceeded, preferably the first that need not yield."""
-        if not self._budget.is_exceeded(now):
-            if self._yielding and (not self._active or self._yielding.first_key() < self._active.first_key()):
-                return self._yielding.pop()
-            return self._active.pop()
-        while (entry := self._active.pop()) is not None:
-            if not self._budget.concerns(entry):
-                return entry
-            self._yielding.push(entry, entry.key)
-        return self._yielding.pop()
+    def _next_active(self) -> QueuedPod | None:
+        """Take the first active pod out, whether or not it had to yield before."""
+        if self._yielding and (not self._active or self._yielding.first_key() < self._active.first_key()):
+            return self._yielding.pop()
+        return self._active.pop()
 
-    def charge(self, entry: QueuedPod, seconds: float, now: float, *, has_failed: bool) -> bool:
-        """Count the CPU that an attempt took; return whether that was so much that its like have to yield."""
-        return self._budget.charge(entry, seconds, now, has_failed=has_failed)
+    def _next_within_budget(self) -> QueuedPod | None:
+        """Take the first active pod out that need not yield; those before it yield from now on."""
+        while (entry := self._active.pop()) is not None and self._budget.concerns(entry):
+            self._yielding.push(entry, entry.key)
+        return entry
+
+    def charge(self, entry: QueuedPod, seconds: float, now: float, *, cpu_seconds: float, has_failed: bool) -> bool:
+        """Count an attempt that lasted so long; return whether its CPU was so much that its like have to yield."""
+        return self._budget.charge(entry, seconds, now, cpu_seconds=cpu_seconds, has_failed=has_failed)
 
     @property
     def yielding(self) -> int:
@@ -207,6 +227,8 @@ class SchedulingQueue:
 
     def wake_at(self) -> float | None:
         """Return when time alone makes a pod active; None when only an event can."""
+        if self._waking:
+            return NOW
         backoff_end = self._backing_off.next_end()
         if not self._parked:
             return backoff_end
@@ -298,10 +320,32 @@ class SchedulingQueue:
         """
         if self._in_flight and self._rules.interested_plugins(event):
             self._in_flight.record([event])
-        for entry in self._rules.pods_to_requeue(
-            event, self._parked, caused_by=caused_by, up_to_priority=up_to_priority
-        ):
-            self._requeue(entry, now, event, skips_backoff=self._rules.skips_backoff(entry, [event]))
+        helped = self._rules.pods_to_requeue(event, self._parked, caused_by=caused_by, up_to_priority=up_to_priority)
+        self._wake(event, helped, now)
+
+    def _wake(self, cause: Cause, entries: Iterator[QueuedPod | None], now: float) -> None:
+        """Wake ``entries`` because of ``cause``, after those for whom earlier causes are still looked at."""
+        self._waking.append((cause, entries))
+        self._continue_waking(now, to_the_end=len(self._waking) > MAX_WAKING)
+
+    def _continue_waking(self, now: float, *, to_the_end: bool = False) -> None:
+        """Go on waking pods for a while.
+
+        Fifty thousand may be parked, and each one's hint takes microseconds or, for thousands of terms, milliseconds.
+        What is left is continued each time that a pod is taken.
+        """
+        began, looked_at = perf_counter(), 0
+        while self._waking:
+            cause, entries = self._waking[0]
+            for entry in entries:
+                if entry is not None:
+                    skips_backoff = isinstance(cause, Event) and self._rules.skips_backoff(entry, [cause])
+                    self._requeue(entry, now, cause, skips_backoff=skips_backoff)
+                looked_at += 1
+                if looked_at >= MIN_WOKEN and perf_counter() - began > WAKING_SECONDS and not to_the_end:
+                    self.ready.set()  # or the loop would sleep on
+                    return
+            self._waking.popleft()
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make waiting pods active at once, because a plugin knows that they have a chance.
@@ -328,10 +372,14 @@ class SchedulingQueue:
         self._flushed_at = now
         # Upstream's flushUnschedulablePodsLeftover: a safety net for events and hints that lack something. The time
         # of the last flush counts as well, or a gated pod would ask its gates every half minute.
+        self._wake(WAITED_TOO_LONG, self._waiting_too_long(now), now)
+
+    def _waiting_too_long(self, now: float) -> Iterator[QueuedPod]:
         for entry in self._parked:
-            if now - max(entry.added_at, entry.flushed_at) > self._longest_parked:
+            is_here = entry.place in (QueuePlace.PARKED, QueuePlace.GATED) and self._entries.get(entry.uid) is entry
+            if is_here and now - max(entry.added_at, entry.flushed_at) > self._longest_parked:
                 entry.was_flushed, entry.flushed_at = True, now
-                self._requeue(entry, now, WAITED_TOO_LONG)
+                yield entry
 
     # Moves: each leaves the pod in exactly one place
 
