@@ -115,3 +115,97 @@ def _move_line(random: Random, text: str) -> str:
 
 FAMILIES: tuple[Callable[[Random], bytes], ...] = (noise, slipped, slipped, grafted, grafted, grafted)
 SLIPS: tuple[Callable[[Random, str], str], ...] = (_type_over, _replace_word, _move_line)
+
+
+USER_OBJECTS = tuple(item for objects in OBJECTS for item in objects if "berth.dev" in str(item.get("apiVersion")))
+"""Profiles and PluginConfigs of the seeds."""
+PLUGINS = (
+    *("NodeResourcesFit", "NodeAffinity", "PriceCap", "PodTopologySpread", "InterPodAffinity"),
+    *("No\0thing", "é" * 100),
+)
+PATTERNS = ("(a?){500}a{500}", "(x+x+)+y", r"(\w{30}){30}", "((", "a" * 5000)
+ARGS = "/profiles/0/pluginConfig/0/args"
+POINTERS = ("/profiles/-", "/profiles/01", "/profiles/²", "/~01", "/", "/kind", ARGS, f"{ARGS}/a/b", f"{ARGS}/-")
+OPERATIONS = ("add", "move", "copy", "remove", "test", "replace")
+HOSTILE_SIZES = (10, 100, 1000, 20_000, 49_000, 60_000)
+
+
+def user_objects(random: Random) -> list[dict[str, Any]]:
+    """A few profiles and PluginConfigs that refer to each other, with odd values or a hostile one somewhere."""
+    objects = copy.deepcopy([random.choice(USER_OBJECTS) for _ in range(random.choice((1, 2, 2, 3, 5)))])
+    for number, item in enumerate(objects):
+        item["metadata"]["name"], spec = f"object-{number}", item["spec"]
+        if item["kind"] == "PluginConfig" and random.random() < 0.3:
+            spec["plugin"] = random.choice(PLUGINS)
+        if item["kind"] == "SchedulerProfile" and number and random.random() < 0.3:
+            spec["joins"] = "object-0"
+        if item["kind"] == "SchedulerProfile" and random.random() < 0.3:
+            spec["pluginConfig"] = [{"name": random.choice(PLUGINS), "ref": f"object-{n}"} for n in range(len(objects))]
+    if random.random() < 0.1:
+        _put_hostile(random, random.choice(objects)["spec"])
+    else:
+        for _ in range(_few(random)):
+            _graft(random, objects)
+    return [item for item in objects if _is_object(item)]
+
+
+def _put_hostile(random: Random, spec: dict[str, Any]) -> None:
+    """Put a value of extreme size or form where a user may write any value."""
+    value = _hostile_value(random)
+    match random.randrange(5):
+        case 0:
+            spec["args"] = {"a": value}
+        case 1:
+            spec["pluginConfig"] = [{"name": random.choice(PLUGINS), "args": {"a": value}}]
+        case 2:
+            spec.update(plugin="PriceCap", declares={"hooks": ["filter"], "argsSchema": _hostile_schema(random)})
+            spec["args"] = {"a": value, "b": value}
+        case 3:
+            entry = {"name": "NodeAffinity", "args": {"a": value}}
+            first = {"op": "add", "path": "/profiles/0/pluginConfig", "value": [entry]}
+            count = random.choice((1, 10, 63))
+            copies = [{"op": "copy", "from": ARGS, "path": f"{ARGS}/b{number}"} for number in range(count)]
+            odd = [{"op": random.choice(OPERATIONS), "path": path, "from": ARGS, "value": 1} for path in POINTERS]
+            spec["overrides"] = [first, *random.choice((copies, odd, [*odd, *copies]))]
+        case 4:
+            spec["scheduler"] = {"affinity": {"a": value}}
+
+
+def _hostile_value(random: Random) -> Any:
+    size = random.choice(HOSTILE_SIZES)
+    match random.randrange(6):
+        case 0:
+            value: Any = "leaf"
+            for number in range(min(size, 20_000)):
+                value = [value] if number % 2 else {"a": value}
+            return value
+        case 1:
+            return [random.choice((0, "a", None, {"a": []})) for _ in range(size)]
+        case 2:
+            return {f"{random.choice(ODD_TEXTS)}{number}": number for number in range(size)}
+        case 3:
+            return random.choice(("a", "\0", "é", "🙂", "\x1b[31m")) * size * 20
+        case 4:
+            return [[[0] * 30] * 30] * (size // 900 + 1)
+    return {"k" * min(size, 1000): {"k" * min(size, 1000): list(range(size))}}
+
+
+def _hostile_schema(random: Random) -> dict[str, Any]:
+    size = random.choice(HOSTILE_SIZES)
+    choices: tuple[dict[str, Any], ...] = (
+        {"type": "string", "enum": [f"value-{number}" for number in range(size)]},
+        {"type": "array", "uniqueItems": True, "items": {"type": "integer"}},
+        {"type": "string", "pattern": random.choice(PATTERNS)},
+        {"type": "object", "additionalProperties": {"type": "string", "maxLength": 1}},
+        {"type": "object", "required": [f"field-{number}" for number in range(size)]},
+    )
+    names = ("a", *(f"p{number}" for number in range(random.choice((0, 3)))))
+    properties = {name: random.choice(choices) for name in names}
+    return {"type": "object", "properties": properties, "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _is_object(item: Any) -> bool:
+    """Whether the API server would take it for an object of a kind at all."""
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    has_name = isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and bool(metadata["name"])
+    return has_name and item.get("kind") in ("SchedulerProfile", "PluginConfig") and isinstance(item.get("spec"), dict)

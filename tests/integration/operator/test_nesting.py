@@ -76,10 +76,9 @@ def test_deep_nesting_is_refused_before_it_is_stored(installed: Installed, place
 
 @pytest.mark.usefixtures("enforced")
 def test_deep_or_wide_objects_are_refused_wherever_they_are_so(installed: Installed) -> None:
-    entry = (
-        '{"manager":"m","operation":"Update","apiVersion":"berth.dev/v1alpha1","fieldsType":"FieldsV1","fieldsV1":%s}'
-    )
-    fields = f',"managedFields":[{entry % nested(300)}]'
+    entry = '"manager":"m","operation":"Update","apiVersion":"berth.dev/v1alpha1","fieldsType":"FieldsV1"'
+    deep_fields = nested(300).replace("a", "f:a")  # what is no field of an object is dropped
+    fields = f',"managedFields":[{{{entry},"fieldsV1":{deep_fields}}}]'
     assert "levels of nesting" in post(installed, "PluginConfig", "deep", '{"plugin":"NodeName"}', fields)
     wide = json.dumps({"plugin": "NodeName", "args": {"a": list(range(2001))}})
     assert "more than 2000 entries in one list" in post(installed, "PluginConfig", "wide", wide)

@@ -1,5 +1,6 @@
 """Statuses of profiles, as their author reads them."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +17,11 @@ from scheduler_operator.reconcile.status import (
     plugin_config_status,
     rejected_status,
 )
-from scheduler_operator.render import ObjectProblems, Rendered, render
+from scheduler_operator.render import ObjectProblems, Rendered, check, render
 from scheduler_operator.resources.user_object import Status, with_transition_times
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Problem
-from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
+from scheduler_runtime.config import Finding, Problem, Severity
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile, rendered
 
 UNKNOWN = ObjectProblems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name", "there is no plugin 'X'"),))
 
@@ -362,3 +363,34 @@ def test_a_profile_that_is_omitted_says_who_schedules_its_pods(before: dict[str,
     status = excluded_status(profile("guest", joins="owner", status=before), UNKNOWN)
     assert conditions(status)["Stalled"] == ("True", "PluginUnknown")
     assert words in status["conditions"][0]["message"]
+
+
+@pytest.mark.parametrize("text", ["x", "\0", "é", "🙂"])
+def test_a_status_has_room_for_itself_and_says_what_is_left_out(text: str) -> None:
+    long = text * 3_000_000
+    member = replace(
+        rendered(profile()).first,
+        findings=tuple(Finding("Odd", Severity.WARNING, f"spec.{long}", long, long) for _ in range(100)),
+    )
+    result = replace(rendered(profile()), profiles={"bin-packing": member})
+
+    status = applied_status(profile(), result, SchedulerState())
+
+    assert len(json.dumps(status)) < 400_000
+    assert status["warningCount"] == 100
+    listed = len(status["warnings"])
+    assert f"{100 - listed} of 100 findings are not listed" in status["conditions"][0]["message"]
+    problems = ObjectProblems("Invalid", tuple(Problem(f"spec.{long}[{n}]", long) for n in range(100)))
+    refused = rejected_status(profile(), problems)
+    assert len(json.dumps(refused)) < 100_000
+    assert all(len(condition["message"]) <= 4096 for condition in refused["conditions"])
+    stalled = refused["conditions"][1]["message"].splitlines()
+    assert stalled[0] == "100 problems:"
+    assert stalled[-1] == f"      - and {100 - (len(stalled) - 2)} more"
+
+
+def test_a_plugin_with_an_impossible_name_is_judged_like_any_other() -> None:
+    config = declaring("odd", "A\0B", {"hooks": ["filter"], "argsSchema": {"type": "object"}}, args={"a\0": 1})
+    problems = check(config, {"odd": config}, NAMESPACE, Target(V1_36))
+    assert problems is not None
+    assert len(json.dumps(plugin_config_status(config, problems, ()))) < 10_000

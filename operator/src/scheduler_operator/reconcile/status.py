@@ -4,6 +4,7 @@
 means that it will come right by itself, the second that somebody has to change something.
 """
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -22,6 +23,9 @@ from scheduler_runtime.config import Problem, Verdict
 
 MESSAGE_LENGTH = 4096
 MAX_WARNINGS = 64
+WARNINGS_BYTES = 256 * 1024
+"""An object may have about a megabyte, and its author needs most of it for the spec."""
+PATH_LENGTH = 1024
 MAX_USERS = 1024
 _LAST_GOOD_FIELDS = (
     *("plugins", "effectivePlugins", "warnings", "warningCount", "configMap", "configHash", "members", "leader"),
@@ -153,11 +157,18 @@ def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerStat
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, member = next(iter(rendered.profiles)), rendered.profiles[profile.name]
     remark = catalog.newer_version_remark(rendered.version)
-    # At most as many warnings as a status holds; the count is that of all.
-    warnings = [
-        {"code": finding.code, "path": finding.path, "message": _message(with_suggestion(finding))}
-        for finding in member.findings[:MAX_WARNINGS]
-    ]
+    # As many warnings as a status holds, one at least; the count is that of all.
+    warnings: list[dict[str, str]] = []
+    room = WARNINGS_BYTES
+    for finding in member.findings[:MAX_WARNINGS]:
+        message = _message(with_suggestion(finding))
+        warning = {"code": finding.code, "path": cut(finding.path, PATH_LENGTH), "message": message}
+        room -= len(json.dumps(warning))
+        if room < 0 and warnings:
+            break
+        warnings.append(warning)
+    if left_out := len(member.findings) - len(warnings):
+        remark = "; ".join(filter(None, (remark, f"{left_out} of {len(member.findings)} findings are not listed")))
     status: Status = {
         "plugins": member.summary,
         "effectivePlugins": effective_plugins(member),

@@ -15,13 +15,16 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Rule, Target, Version
-from scheduler_runtime.catalog.bounds import cut, describe_excess
+from scheduler_runtime.catalog.bounds import MAX_MESSAGE, cut, describe_excess
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
 
 PluginConfigs = Mapping[str, UserObject]
 
 SUMMARY_LENGTH = 1024
 _MAX_PLACES = 3
+_PATH_LENGTH = 256
+_HEAD_LENGTH = 64
+"""Room for the lines around those of the problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,18 @@ class ObjectProblems:
         """
         if len(self.problems) == 1:
             return str(self)
-        return f"{len(self.problems)} problems:" + "".join(f"\n      - {problem}" for problem in self.problems)
+        lines, room = [], MAX_MESSAGE - _HEAD_LENGTH
+        for problem in self.problems:
+            lines.append(f"\n      - {cut(str(problem), MAX_MESSAGE // 4)}")
+            room -= len(lines[-1])
+            if room < 0:
+                lines[-1] = f"\n      - and {len(self.problems) - len(lines) + 1} more"
+                break
+        return f"{len(self.problems)} problems:{''.join(lines)}"
 
     def places(self) -> str:
         """Return the number of problems and their paths, on one line."""
-        paths = list(dict.fromkeys(problem.path for problem in self.problems if problem.path))
+        paths = list(dict.fromkeys(cut(problem.path, _PATH_LENGTH) for problem in self.problems if problem.path))
         more = [f"{len(paths) - _MAX_PLACES} more places"] if len(paths) > _MAX_PLACES else []
         places = [*paths[:_MAX_PLACES], *more]
         where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))

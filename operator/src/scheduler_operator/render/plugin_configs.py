@@ -65,9 +65,7 @@ class Declarations:
         """
         anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         stand_ins = {
-            plugin: Declaration(
-                plugin, (), group_points=tuple(enabled.get(plugin, ())), args=_args_model(plugin, anything)
-            )
+            plugin: Declaration(plugin, (), group_points=tuple(enabled.get(plugin, ())), args=_args_model(anything))
             for plugin in self.problems
         }
         return {**self.plugins, **stand_ins}
@@ -98,7 +96,9 @@ def read_declarations(plugin_configs: PluginConfigs, plugins: Iterable[str], nam
     problems: dict[str, Problem] = {}
     for plugin_config in sorted(plugin_configs.values(), key=_age):
         name, plugin = plugin_config.name, plugin_config.spec.get("plugin")
-        if plugin not in names or not plugin_config.spec.get("declares") or plugin in specs or plugin in problems:
+        if not isinstance(plugin, str) or plugin not in names or not plugin_config.spec.get("declares"):
+            continue
+        if plugin in specs or plugin in problems:
             continue
         if (too_much := bounds_problem(plugin_config)) is not None:
             problems[plugin] = Problem(f"PluginConfig {name}: {too_much.path}", too_much.message)
@@ -157,7 +157,7 @@ def declaration(spec: PluginConfigSpec) -> Declaration:
         name=spec.plugin,
         hooks=tuple(HOOKS.get(hook, to_snake(hook)) for hook in declares.hooks if hook not in _GROUP_POINTS),
         group_points=tuple(hook for hook in declares.hooks if hook in _GROUP_POINTS),
-        args=_args_model(spec.plugin, declares.args_schema),
+        args=_args_model(declares.args_schema),
         rules=tuple(
             Rule(
                 tuple(rule.api_groups),
@@ -175,10 +175,10 @@ def declaration(spec: PluginConfigSpec) -> Declaration:
     )
 
 
-def _args_model(plugin: str, schema: Mapping[str, Any] | None) -> type[PluginArgs] | None:
+def _args_model(schema: Mapping[str, Any] | None) -> type[PluginArgs] | None:
     if schema is None:
         return None
-    return type(f"{plugin}Args", (SchemaArgs,), {"argument_schema": schema, "__annotations__": {}})
+    return type("DeclaredArgs", (SchemaArgs,), {"argument_schema": schema, "__annotations__": {}})
 
 
 def check(
