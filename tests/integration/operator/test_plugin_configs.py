@@ -1,5 +1,6 @@
 """PluginConfigs: the profiles that use them and what they declare, on a real API server."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -84,6 +85,31 @@ def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_
     assert container["image"] == image
     installed.delete("schedulerprofile", "declared")
     installed.cluster.kubectl("delete", "clusterrole", "prices")
+
+
+def test_a_newer_declaration_spoils_nothing_and_counts_when_the_older_one_is_gone(installed: Installed) -> None:
+    older = {**DECLARING, "metadata": {"name": "older"}, "spec": {"plugin": "Own", "declares": {"hooks": ["filter"]}}}
+    image = "registry.example.com/kube-scheduler:v1"
+    plugins = {"filter": {"enabled": [{"name": "Own"}]}}
+    installed.apply(older, profile("using", engine="KubeScheduler", scheduler={"image": image}, plugins=plugins))
+    eventually(lambda: installed.is_ready("using"), 60)
+    created = installed.get("pluginconfig", "older")
+    assert created is not None
+    eventually(lambda: datetime.now(UTC).isoformat() > created["metadata"]["creationTimestamp"].replace("Z", ".999"), 5)
+
+    installed.apply(
+        {**older, "metadata": {"name": "a-newer"}, "spec": {"plugin": "Own", "declares": {"hooks": ["bind"]}}}
+    )
+
+    stalled = eventually(lambda: installed.condition("a-newer", "Stalled", "pluginconfig"), 30)
+    assert "PluginConfig older declares Own differently, and counts, because it is older" in stalled["message"]
+    installed.patch("schedulerprofile", "using", {"spec": {"percentageOfNodesToScore": 50}})
+    eventually(lambda: installed.is_ready("using"), 60)
+    installed.delete("pluginconfig", "older")
+    eventually(lambda: installed.condition("a-newer", "Ready", "pluginconfig").get("status") == "True", 30)
+    eventually(lambda: installed.is_stalled_for("using", "Invalid"), 30)
+    installed.delete("schedulerprofile", "using")
+    installed.delete("pluginconfig", "a-newer")
 
 
 def test_code_in_a_config_map_is_not_run_unless_the_chart_allows_it(installed: Installed) -> None:

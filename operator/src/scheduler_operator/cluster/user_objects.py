@@ -52,6 +52,11 @@ class StoredObject:
         """The plugin of a PluginConfig."""
         return self.relations.spec.get("plugin")
 
+    @property
+    def declares(self) -> bool:
+        """Whether this PluginConfig declares its plugin."""
+        return bool(self.relations.spec.get("declares"))
+
     def decode(self) -> UserObject:
         """Return the whole object."""
         return replace(self.relations, spec=read_json(self.spec))

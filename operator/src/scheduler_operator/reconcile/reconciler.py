@@ -78,6 +78,8 @@ class Reconciler:
         self.work = work
         self._joined: dict[str, str] = {}
         """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
+        self._declaring: set[str] = set()
+        """The PluginConfigs that declared a plugin at their last reconcile."""
         self._last_errors: dict[Key, str] = {}
 
     async def attempt(self, key: Key) -> bool:
@@ -237,14 +239,23 @@ class Reconciler:
             await self.events.record_ready_change(user_object, status)
 
     async def reconcile_plugin_config(self, name: str) -> bool:
-        """Check the PluginConfig called ``name`` and the others of its plugin, and queue the profiles that use it."""
+        """Check the PluginConfig called ``name`` and those that it declares a plugin for, and queue its users."""
         plugin_configs = self.users.plugin_configs
         profiles = [stored.relations for stored in self.users.profiles.values()]
         plugin_config = plugin_configs.get(name)
         if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
             self.queue(kinds.PROFILE, [profile.name for profile in profiles])
+            if name in self._declaring:  # another declaration may count now
+                self._declaring.discard(name)
+                self.queue(kinds.PLUGIN_CONFIG, plugin_configs)
             return True
-        for sibling in [config for config in plugin_configs.values() if config.plugin == plugin_config.plugin]:
+        # What one declares, the others of its plugin are checked by.
+        concerned = [plugin_config]
+        if plugin_config.declares or name in self._declaring:
+            concerned = [config for config in plugin_configs.values() if config.plugin == plugin_config.plugin]
+        self._declaring.discard(name)
+        self._declaring |= {name} if plugin_config.declares else set()
+        for sibling in concerned:
             if not sibling.relations.uid:
                 continue  # the API server cannot read it
             problems = await self.rendering.check(sibling, plugin_configs, self.release.namespace, self.target)

@@ -131,7 +131,8 @@ class RenderProcesses:
         self, config: StoredObject, configs: Configs, namespace: str, target: Target
     ) -> ObjectProblems | None:
         """Return what the author of a PluginConfig has to change, as ``render.check``."""
-        siblings = {name: other for name, other in configs.items() if other.plugin == config.plugin}
+        declaring = {name: other for name, other in configs.items() if other.plugin == config.plugin and other.declares}
+        siblings = {**declaring, config.name: config}
         try:
             problems: ObjectProblems | None = await self._call(_check, config, siblings, namespace, target)
         except UnrenderableError as error:

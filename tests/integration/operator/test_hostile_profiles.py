@@ -1,0 +1,67 @@
+"""Profiles and PluginConfigs made to take an operator's time and memory, beside an honest profile."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.integration.operator.running import Installed, Object, RunningOperator, plugin_config, profile
+from tests.support.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+ARGS = "/profiles/0/pluginConfig/0/args"
+MEGABYTE = "x" * 1_000_000
+
+
+def declaring(name: str, schema: dict[str, Any], args: dict[str, Any]) -> Object:
+    declares = {"hooks": ["filter"], "argsSchema": schema}
+    spec = {"plugin": "Own", "declares": declares, "args": args}
+    return {**plugin_config(name, "Own"), "spec": spec}
+
+
+BOMB = profile(
+    "bomb",
+    overrides=[
+        {"op": "add", "path": "/profiles/0/pluginConfig", "value": [{"name": "NodeAffinity", "args": {"a": 1}}]},
+        *({"op": "copy", "from": ARGS, "path": f"{ARGS}/b{number}"} for number in range(26)),
+    ],
+)
+ENUM = {"type": "string", "enum": [f"value-{number}" for number in range(1000)]}
+MESSAGES = declaring(
+    "messages",
+    {"type": "object", "additionalProperties": ENUM},
+    {f"a{number}": "wrong" for number in range(1900)},
+)
+UNIQUE = declaring(
+    "unique",
+    {"type": "object", "additionalProperties": {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}},
+    {f"a{number}": list(range(2000)) for number in range(10)},
+)
+
+
+def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed, operator: RunningOperator) -> None:
+    before = operator.metric("process_max_resident_memory_bytes")
+    large = [plugin_config(f"large-{number}", "NodeName", text=MEGABYTE) for number in range(20)]
+    for hostile in (BOMB, MESSAGES, UNIQUE, *large):
+        installed.cluster.kubectl("create", "-f", "-", input=json.dumps(hostile))
+    installed.apply(profile("honest"))
+
+    eventually(lambda: installed.is_ready("honest"), 30, explain=lambda: operator.log)
+
+    refused = eventually(lambda: installed.is_stalled_for("bomb", "Invalid"), 60)
+    sentence = "spec.overrides[15]: makes a document that has more than 50,000 values; a document has no more"
+    assert sentence in refused["message"]
+    wrong = eventually(lambda: installed.condition("messages", "Stalled", "pluginconfig"), 60)
+    assert wrong["message"].startswith("101 problems:\n      - spec.args.a0: 'wrong' is not one of value-0, value-1, ")
+    assert len(wrong["message"]) <= 4096
+    # Unique by each list, and declared as the older one does not: its author is told.
+    newer = eventually(lambda: installed.condition("unique", "Stalled", "pluginconfig"), 60)
+    assert "PluginConfig messages declares Own differently, and counts, because it is older" in newer["message"]
+    eventually(lambda: installed.condition("large-19", "Ready", "pluginconfig"), 60)
+    # They are held as they were sent: 20 MB, and some for what is under way.
+    assert operator.metric("process_max_resident_memory_bytes") - before < 150 * 2**20
+    assert operator.metric("berth_unrenderable_total") == 0
+    for name in ("bomb", "honest"):
+        installed.delete("schedulerprofile", name)
+    for name in ("messages", "unique", *(f"large-{number}" for number in range(20))):
+        installed.delete("pluginconfig", name)
