@@ -83,6 +83,19 @@ def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_
     assert "berth.dev/for-image: registry.example.com/another:v1 (ClusterRole prices has them" in stalled["message"]
     (container,) = installed.generated("declared")["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["image"] == image
+
+    # Processes of the image of before may end late: what the other image is granted they never have.
+    before = installed.generated("declared")["ServiceAccount"]["metadata"]["name"]
+    metadata["annotations"]["berth.dev/for-image"] = "registry.example.com/another:v1"
+    installed.apply(allowance)
+    eventually(lambda: installed.is_ready("declared"), 60)
+    generated = installed.generated("declared")
+    names = {
+        generated[kind]["metadata"]["name"] for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role")
+    }
+    assert names == {generated["Deployment"]["spec"]["template"]["spec"]["serviceAccountName"]}
+    assert before not in names
+    assert installed.get("serviceaccount", before) is None
     installed.delete("schedulerprofile", "declared")
     installed.cluster.kubectl("delete", "clusterrole", "prices")
 

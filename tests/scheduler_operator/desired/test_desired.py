@@ -364,9 +364,37 @@ def test_upstreams_scheduler_has_the_clusters_own_roles_only_where_the_installat
 def test_upstreams_scheduler_has_beyond_these_what_its_plugins_declare() -> None:
     image = {"image": "registry.example.com/kube-scheduler:v1"}
     beyond = named(grants_system_roles=True, plugins=PRICED, scheduler=image)
-    assert beyond["ClusterRole", "berth-bin-packing"]["rules"] == [CONFIG_MAPS]
-    assert ("ClusterRoleBinding", "berth-bin-packing") in beyond
-    assert CONFIG_MAPS in named(plugins=PRICED, scheduler=image)["ClusterRole", "berth-bin-packing"]["rules"]
+    account = account_of(beyond)
+    assert beyond["ClusterRole", account]["rules"] == [CONFIG_MAPS]
+    assert ("ClusterRoleBinding", account) in beyond
+    assert CONFIG_MAPS in named(plugins=PRICED, scheduler=image)["ClusterRole", account]["rules"]
+
+
+def account_of(created: dict[tuple[str, str], Object]) -> str:
+    """The account of the processes, which must be the only one, and the only one that gets any rights."""
+    (account,) = (name for kind, name in created if kind == "ServiceAccount")
+    subjects = [subject["name"] for item in created.values() for subject in item.get("subjects", ())]
+    pod = created["Deployment", "berth-bin-packing"]["spec"]["template"]["spec"]
+    assert set(subjects) == {pod["serviceAccountName"]} == {account}
+    return account
+
+
+def test_code_that_is_granted_rights_has_an_account_of_its_own() -> None:
+    one, other = (named(plugins=PRICED, scheduler={"image": image}) for image in ("it:1", "it:2"))
+    assert len({account_of(one), account_of(other), account_of(named(scheduler={"image": "it:1"}))}) == 3
+    assert account_of(one) == account_of(named(plugins=PRICED, scheduler={"image": "it:1", "logLevel": 4}))
+    # So what the one has is nothing that the other could use while its processes are still there.
+    roles = {key for key in one.keys() & other.keys() if key[0].endswith(("Role", "Binding", "Account"))}
+    assert roles == set()
+
+
+def test_rules_that_in_tree_plugins_have_need_no_account_of_their_own() -> None:
+    nodes = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}
+    scheduler_profile = profile(plugins=PRICED)
+    process = rendered(scheduler_profile, declaring("prices", "PriceCap", {"hooks": ["filter"], "rules": [nodes]}))
+    assert applied(desired_objects(scheduler_profile, process, RELEASE))["ServiceAccount"]["metadata"]["name"] == (
+        "berth-bin-packing"
+    )
 
 
 def test_what_the_document_has_no_field_for_stands_beside_it() -> None:

@@ -9,10 +9,7 @@ from scheduler_operator.render import ObjectProblems
 from tests.scheduler_operator.builders import RELEASE, declaring, profile, rendered
 
 SECRETS = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
-CATALOG = {
-    "metadata": {"name": "berth-catalog-permissions"},
-    "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}],
-}
+NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}
 SHA256 = "0123456789abcdef" * 4
 IMAGE = "registry.example.com/with-plugins@sha256:0123"
 
@@ -40,7 +37,7 @@ def problems(
     plugins = {"filter": {"enabled": [{"name": config.spec["plugin"]} for config in configs]}}
     scheduler: dict[str, Any] = {"scheduler": {"image": image}} if image else {}
     process = rendered(profile("thrifty", plugins=plugins, **scheduler), *configs)
-    return permission_problems(process, [CATALOG, *grants], RELEASE)
+    return permission_problems(process, grants, RELEASE)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ def problems(
             [grant(sha256=SHA256), grant("Ledger", (), sha256="1" * 64)],
             id="beside-a-source-that-is-named-too",
         ),
-        pytest.param({"rules": CATALOG["rules"]}, [], id="rules-that-in-tree-plugins-have"),
+        pytest.param({"rules": [NODES]}, [], id="rules-that-in-tree-plugins-have"),
     ],
 )
 def test_rules_are_granted_to_a_plugin_with_its_code(code: dict[str, Any], grants: list[dict[str, Any]]) -> None:

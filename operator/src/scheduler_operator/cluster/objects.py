@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -304,7 +305,8 @@ class ClusterObjects:
     def forget(self, profile: str) -> None:
         """Forget what was applied for ``profile``, which is deleted."""
         name = generated_name(profile)
-        self._applied = {key: applied for key, applied in self._applied.items() if key[1].partition(":")[0] != name}
+        # What follows a dot or a colon distinguishes accounts, and several bindings, of one profile.
+        self._applied = {key: value for key, value in self._applied.items() if re.split("[.:]", key[1])[0] != name}
 
     async def _apply_one(self, manifest: Object, live: Object | None) -> Object:
         """Apply ``manifest`` and return the object as it is then; ``live`` is the object until now."""

@@ -5,7 +5,7 @@ answers 404 to a binding whose role does not exist), and the processes last.
 """
 
 from scheduler_operator.desired import rbac, workload
-from scheduler_operator.desired.rbac import lease_rules, own_rules
+from scheduler_operator.desired.rbac import AccountObjects, lease_rules, own_rules
 from scheduler_operator.desired.workload import Release
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources.names import Object, generated_name
@@ -18,6 +18,8 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
     """Return every object of ``profile``, complete: other generated objects, and other fields, are to be removed."""
     namespace, name = release.namespace, generated_name(profile.name)
     document = workload.config_map(profile, rendered, namespace)
+    account = rbac.account_name(profile, rendered, workload.image(rendered, release))
+    access = AccountObjects(profile, account, namespace)
     match rendered.engine:
         case "ConfigMap":
             return [document]
@@ -26,39 +28,39 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
             # document at once, so its permissions come before the document.
             own = own_rules(namespace, name, tuple(rendered.sources.values()), posts_events=rendered.posts_events)
             return [
-                rbac.service_account(profile, namespace),
-                rbac.cluster_role(profile, rendered.rules),
-                rbac.cluster_role_binding(profile, namespace),
-                rbac.role(profile, [*rendered.rules, *own], namespace),
-                rbac.role_binding(profile, namespace),
+                access.service_account(),
+                access.cluster_role(rendered.rules),
+                access.cluster_role_binding(),
+                access.role([*rendered.rules, *own]),
+                access.role_binding(),
                 document,
-                *_process(profile, rendered, release),
+                *_process(profile, rendered, account, release),
             ]
         case "KubeScheduler":
             # The cluster's own roles have what any plugin of kube-scheduler needs; plugins of an image may need more.
             rules = rendered.declared if release.grants_system_roles else rendered.rules
-            objects = [rbac.service_account(profile, namespace)]
+            objects = [access.service_account()]
             if any(not rule.namespace for rule in rules):
-                objects.append(rbac.cluster_role(profile, rules))
-                objects.append(rbac.cluster_role_binding(profile, namespace))
+                objects.append(access.cluster_role(rules))
+                objects.append(access.cluster_role_binding())
             if release.grants_system_roles:
-                objects.extend(rbac.system_role_bindings(profile, namespace))
+                objects.extend(access.system_role_bindings())
             return [
                 *objects,
-                rbac.reader_binding(profile, namespace),
-                rbac.role(profile, [*rules, *lease_rules(namespace, name)], namespace),
-                rbac.role_binding(profile, namespace),
+                access.reader_binding(),
+                access.role([*rules, *lease_rules(namespace, name)]),
+                access.role_binding(),
                 document,
-                *_process(profile, rendered, release),
+                *_process(profile, rendered, account, release),
             ]
 
 
-def _process(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
+def _process(profile: UserObject, rendered: Rendered, account: str, release: Release) -> list[Object]:
     namespace = release.namespace
     objects = [
         workload.lease(profile, namespace),
         workload.service(profile, namespace),
-        workload.deployment(profile, rendered, release),
+        workload.deployment(profile, rendered, account, release),
     ]
     if workload.replicas(rendered.scheduler) > 1:
         objects.append(workload.pod_disruption_budget(profile, namespace))

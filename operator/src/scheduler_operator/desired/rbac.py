@@ -1,15 +1,19 @@
 """ServiceAccount, roles and bindings of a profile's scheduler: the fewest rules that grant what it needs."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from scheduler_operator.models.plugin_config import ConfigMapSource
+from scheduler_operator.render import Rendered
 from scheduler_operator.resources.kinds import SYSTEM_NAMESPACE
 from scheduler_operator.resources.names import Object, generated_name, metadata
 from scheduler_operator.resources.user_object import UserObject
-from scheduler_runtime.catalog import Rule
-from scheduler_runtime.catalog.permissions import source_rule
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Rule, permissions
 
 PolicyRule = dict[str, Any]
 
@@ -25,58 +29,73 @@ READER_ROLE = "extension-apiserver-authentication-reader"
 """The cluster's own Role, in kube-system, for reading how to authenticate the callers of an endpoint."""
 
 
-def service_account(profile: UserObject, namespace: str) -> Object:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(profile, namespace)}
+def account_name(profile: UserObject, rendered: Rendered, image: str) -> str:
+    """Return the name of the scheduler's account, of its roles and of their bindings.
+
+    Code to which an administrator granted rights has an account of its own: other code of the profile, which ran
+    before and whose processes need not end soon, never has these rights.
+    """
+    name = generated_name(profile.name)
+    if not uncovered_rules(rendered.declared, in_tree_rules()):
+        return name
+    code = "\n".join([image, *sorted(source.sha256 for source in rendered.sources.values())])
+    # No profile's name has a dot.
+    return f"{name}.{hashlib.sha256(code.encode()).hexdigest()[:10]}"
 
 
-def cluster_role(profile: UserObject, rules: Iterable[Rule]) -> Object:
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRole",
-        "metadata": metadata(profile, None),
-        "rules": cluster_wide(rules),
-    }
+@cache
+def in_tree_rules() -> list[PolicyRule]:
+    """Return what profiles can have by in-tree plugins: nobody has to grant it."""
+    declared = [rule for plugin in catalog.in_tree().values() for rule in plugin.rules_for()]
+    return cluster_wide([*permissions.PYTHON_RULES, *permissions.EVENT_RULES, *declared])
 
 
-def role(profile: UserObject, rules: Iterable[Rule], namespace: str) -> Object:
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "Role",
-        "metadata": metadata(profile, namespace),
-        "rules": namespaced(namespace, rules),
-    }
+@dataclass(frozen=True, slots=True)
+class AccountObjects:
+    """Builders of an account of a profile, and of its roles and bindings, which all have its name."""
 
+    profile: UserObject
+    account: str
+    namespace: str
 
-def cluster_role_binding(profile: UserObject, namespace: str) -> Object:
-    return _binding(profile, "ClusterRole", generated_name(profile.name), metadata(profile, None), namespace)
+    def service_account(self) -> Object:
+        return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._metadata(self.namespace)}
 
+    def cluster_role(self, rules: Iterable[Rule]) -> Object:
+        metadata, granted = self._metadata(None), cluster_wide(rules)
+        return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": granted}
 
-def role_binding(profile: UserObject, namespace: str) -> Object:
-    return _binding(profile, "Role", generated_name(profile.name), metadata(profile, namespace), namespace)
+    def role(self, rules: Iterable[Rule]) -> Object:
+        metadata, granted = self._metadata(self.namespace), namespaced(self.namespace, rules)
+        return {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": granted}
 
+    def cluster_role_binding(self) -> Object:
+        return self._binding("ClusterRole", self.account, self._metadata(None))
 
-def reader_binding(profile: UserObject, namespace: str) -> Object:
-    """Return the binding by which a kube-scheduler reads how callers of its endpoints are authenticated."""
-    return _binding(profile, "Role", READER_ROLE, metadata(profile, SYSTEM_NAMESPACE, READER_ROLE), namespace)
+    def role_binding(self) -> Object:
+        return self._binding("Role", self.account, self._metadata(self.namespace))
 
+    def reader_binding(self) -> Object:
+        """Return the binding by which a kube-scheduler reads how callers of its endpoints are authenticated."""
+        return self._binding("Role", READER_ROLE, self._metadata(SYSTEM_NAMESPACE, READER_ROLE))
 
-def system_role_bindings(profile: UserObject, namespace: str) -> list[Object]:
-    """Return the bindings to the roles that the cluster's own kube-scheduler has: enough for any plugins of its own."""
-    return [
-        _binding(profile, "ClusterRole", f"system:{name}", metadata(profile, None, name), namespace)
-        for name in SYSTEM_ROLES
-    ]
+    def system_role_bindings(self) -> list[Object]:
+        """Return the bindings to the roles of the cluster's own kube-scheduler: enough for any plugins of its own."""
+        return [self._binding("ClusterRole", f"system:{name}", self._metadata(None, name)) for name in SYSTEM_ROLES]
 
+    def _binding(self, kind: str, role_name: str, metadata: Object) -> Object:
+        return {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role_name},
+            "subjects": [{"kind": "ServiceAccount", "name": self.account, "namespace": self.namespace}],
+        }
 
-def _binding(profile: UserObject, kind: str, role_name: str, metadata: Object, namespace: str) -> Object:
-    account = generated_name(profile.name)
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role_name},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
-    }
+    def _metadata(self, namespace: str | None, part: str = "") -> Object:
+        # The colon before the part cannot be in the name of a profile, so no other profile can have this name.
+        name = f"{self.account}:{part}" if part else self.account
+        return {**metadata(self.profile, namespace), "name": name}
 
 
 def cluster_wide(rules: Iterable[Rule]) -> list[PolicyRule]:
@@ -140,7 +159,7 @@ def own_rules(
     rules = [*lease_rules(namespace, name, posts_events=posts_events), document]
     if sources:
         rules.append(Rule(("",), ("configmaps",), ("get",), tuple(source.name for source in sources), namespace))
-        rules.append(source_rule((source.sha256 for source in sources), namespace))
+        rules.append(permissions.source_rule((source.sha256 for source in sources), namespace))
     return rules
 
 

@@ -98,7 +98,7 @@ def replicas(scheduler: SchedulerSpec) -> int:
     return DEFAULT_REPLICAS if scheduler.replicas is None else scheduler.replicas
 
 
-def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Object:
+def deployment(profile: UserObject, rendered: Rendered, account: str, release: Release) -> Object:
     """Return the Deployment. Its pod template changes, and so its pods, with whatever a running pod cannot follow."""
     scheduler = rendered.scheduler
     # A kube-scheduler reads its document when it starts; Berth's own follows all but some settings of the process.
@@ -107,7 +107,7 @@ def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Obj
     else:
         rollout = {HASH_ANNOTATION: rendered.hash}
     # Credentials of a pod end with its ServiceAccount, also when one of the same name is made again (ADR 3).
-    account = {ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name))}
+    account_uid = {ACCOUNT_ANNOTATION: UidOf("ServiceAccount", account)}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -118,15 +118,15 @@ def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Obj
             "template": {
                 "metadata": {
                     "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
-                    "annotations": {**(scheduler.pod_annotations or {}), **rollout, **account},
+                    "annotations": {**(scheduler.pod_annotations or {}), **rollout, **account_uid},
                 },
-                "spec": pod_spec(profile.name, rendered, release),
+                "spec": pod_spec(profile.name, rendered, account, release),
             },
         },
     }
 
 
-def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
+def pod_spec(name: str, rendered: Rendered, account: str, release: Release) -> Object:
     scheduler = rendered.scheduler
     placement = scheduler.model_dump(
         by_alias=True,
@@ -136,15 +136,17 @@ def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
     return {
         **placement,
         "schedulerName": "default-scheduler",  # a scheduler that had to place itself would never start
-        "serviceAccountName": generated_name(name),
+        "serviceAccountName": account,
         "securityContext": RESTRICTED_POD,
         "containers": [container(name, rendered, release)],
         "volumes": [{"name": "config", "configMap": {"name": generated_name(name)}}, *_extender_volumes(rendered)],
     }
 
 
-def default_image(rendered: Rendered, release: Release) -> str:
-    """Return the image for a profile that names none."""
+def image(rendered: Rendered, release: Release) -> str:
+    """Return the image of the scheduler."""
+    if rendered.scheduler.image:
+        return rendered.scheduler.image
     if rendered.engine != "KubeScheduler":
         return release.scheduler_image
     return f"{UPSTREAM_IMAGE}:{rendered.version}"
@@ -182,7 +184,7 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
     resources = scheduler.resources.model_dump(by_alias=True, exclude_none=True) if scheduler.resources else {}
     return {
         "name": "scheduler",
-        "image": scheduler.image or default_image(rendered, release),
+        "image": image(rendered, release),
         "imagePullPolicy": release.image_pull_policy,
         "command": [PROGRAMS[rendered.engine]],
         "args": arguments(name, rendered, release),

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from scheduler_operator.desired.rbac import cluster_wide, uncovered_rules
-from scheduler_runtime import catalog
+from scheduler_operator.desired.rbac import in_tree_rules, uncovered_rules
 from scheduler_runtime.catalog import permissions
 
 DIRECTORY = "helm/berth/generated"
@@ -17,8 +16,7 @@ DIRECTORY = "helm/berth/generated"
 
 def files() -> dict[str, str]:
     """Return the files by name, each with the rules of a ClusterRole, as YAML."""
-    declared = [rule for plugin in catalog.in_tree().values() for rule in plugin.rules_for()]
-    python = cluster_wide([*permissions.PYTHON_RULES, *permissions.EVENT_RULES, *declared])
+    python = in_tree_rules()
     return {
         "catalog-rules.yaml": yaml.safe_dump(python, sort_keys=False),
         # Beyond the others, which the operator has in any case.

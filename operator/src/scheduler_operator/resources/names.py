@@ -38,9 +38,6 @@ GRANTED_IMAGE = "berth.dev/for-image"
 GRANTED_SHA256 = "berth.dev/for-sha256"
 """The annotations of such a ClusterRole: the plugin that gets its rules, and the code by which the plugin is known."""
 
-CATALOG_PERMISSIONS = "berth-catalog-permissions"
-"""The ClusterRole of the chart with the rules of the in-tree plugins."""
-
 EXTENDER_FILES_PREFIX = "berth-extender-"
 """The beginning of the names of Secrets that profiles may mount: no others, whoever writes a profile."""
 EXTENDER_FILES_DIRECTORY = "/etc/berth-extenders"
@@ -97,17 +94,13 @@ def generated_name(profile: str) -> str:
     return f"berth-{profile}"
 
 
-def metadata(profile: UserObject, namespace: str | None, part: str = "") -> Object:
-    """Return the metadata of an object generated for ``profile``; cluster-scoped without ``namespace``.
-
-    ``part`` distinguishes several objects of one kind.
-    """
-    # The colon before the part cannot be in the name of a profile, so no other profile can have this name.
+def metadata(profile: UserObject, namespace: str | None) -> Object:
+    """Return the metadata of an object generated for ``profile``; cluster-scoped without ``namespace``."""
     # blockOwnerDeletion is left out: it would need rights on the finalizers of profiles. Version labels are left out:
     # an upgrade would change every role, and the API server refuses a change of one that grants more than we hold.
     in_namespace = {"namespace": namespace} if namespace else {}
     return {
-        "name": f"{generated_name(profile.name)}:{part}" if part else generated_name(profile.name),
+        "name": generated_name(profile.name),
         **in_namespace,
         "labels": {MANAGED_BY_LABEL: MANAGED_BY, **pod_labels(profile.name)},
         "ownerReferences": [
