@@ -285,6 +285,7 @@ async def test_a_thousand_idle_and_slow_connections_leave_health_as_quick_as_kub
                         await asyncio.sleep(0.1)
                 figures[name] = [round(1000 * quantile) for quantile in statistics.quantiles(seconds, n=20)]
             print("ms until /livez, by twentieths:", figures)  # noqa: T201 - the figures are what is looked at
-            assert figures["Berth"][-1] < 50, figures
+            # On a machine that is too slow for that, kube-scheduler is too.
+            assert figures["Berth"][-1] < max(50, 2 * figures["kube-scheduler"][-1]), figures
             assert ours.process.poll() is None
             assert not ours.lines("endpoints cannot")

@@ -48,10 +48,15 @@ def client(port: int, source: str = "127.0.0.1") -> Iterator[socket.socket]:
 
 def responses(caller: socket.socket) -> list[bytes]:
     """All that comes until the server ends the connection, cut into responses."""
-    received = b""
+    received = bytearray()
     with contextlib.suppress(ConnectionResetError):
         while part := caller.recv(1 << 16):
             received += part
+    return responses_in(bytes(received))
+
+
+def responses_in(received: bytes) -> list[bytes]:
+    """The responses in what was received."""
     return [b"HTTP/1.1 " + response for response in received.split(b"HTTP/1.1 ")[1:]]
 
 
@@ -132,6 +137,39 @@ def test_a_long_page_comes_whole(plain: int) -> None:
     certificate = choose_certificate(TlsSettings(), "127.0.0.1")
     with serve(ENDPOINTS, "127.0.0.1", 0, certificate=certificate) as port:
         assert get(port, "/long", scheme="https") == (200, LONG)
+
+
+def test_a_slow_client_gets_each_of_its_responses_whole_and_in_order() -> None:
+    released = threading.Event()
+
+    def slow(_: object) -> str:
+        released.wait(30)
+        return "slow"
+
+    pages = {"/long": Page("text/plain", lambda _: LONG), "/slow": Page("text/plain", slow)}
+    with serve(Endpoints(pages=pages), "127.0.0.1", 0) as port, client(port) as caller:
+        caller.sendall(b"GET /long HTTP/1.1\r\n\r\nGET /slow HTTP/1.1\r\n\r\nGET /livez HTTP/1.0\r\n\r\n")
+        received = bytearray()
+        while len(received) < received.find(b"\r\n\r\n") + 4 + len(LONG):
+            received += caller.recv(1 << 14)
+        released.set()
+        first, second, third = responses_in(bytes(received) + b"".join(responses(caller)))
+        assert first.endswith(LONG.encode())
+        assert (second[-4:], third[-2:]) == (b"slow", b"ok")
+
+
+def test_responses_that_are_not_read_do_not_pile_up() -> None:
+    certificate = choose_certificate(TlsSettings(), "127.0.0.1")
+    with serve(ENDPOINTS, "127.0.0.1", 0, certificate=certificate) as port, client(port) as caller:
+        with UNVERIFIED.wrap_socket(caller) as secured:
+            secured.settimeout(0.2)
+            sent, request = 0, LIVEZ * 1000
+            with contextlib.suppress(TimeoutError):
+                while sent < 200 << 20:
+                    secured.sendall(request)
+                    sent += len(request)
+            assert sent < 200 << 20  # the server stopped reading before it had to remember much
+        assert get(port, "/livez", scheme="https") == (200, "ok")
 
 
 # Crowds

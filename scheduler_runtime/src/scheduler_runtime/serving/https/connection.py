@@ -120,7 +120,10 @@ class Connection(asyncio.BufferedProtocol):
         self._is_complete = False
         """The client will send nothing more that is to be read."""
         self._unsent = memoryview(b"")
+        self._is_sending = False
+        """The response was made, and the client has not taken all of it."""
         self._may_write = True
+        """The kernel has taken all that was written."""
         # The request being read.
         self._parser = HttpRequestParser(self)
         self._head_bytes = 0
@@ -135,6 +138,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # a server's connections are of no other kind
+        self._transport.set_write_buffer_limits(0)
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         self._limit_time(HEAD_SECONDS)
@@ -143,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._is_complete, self._unsent = True, memoryview(b"")
+        self._is_complete, self._is_sending, self._unsent = True, False, memoryview(b"")
         self._requests.clear()
         self._service.ended(self)
 
@@ -170,10 +174,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._may_write = False
+        self._transport.pause_reading()  # a client may cause bytes of TLS, too, and not read them
 
     def resume_writing(self) -> None:
         self._may_write = True
-        self._write()
+        if self._is_sending:
+            self._write()
+        elif self._stage is not Stage.RESPONDING:
+            self._transport.resume_reading()
 
     def _decrypt(self, data: bytes) -> bytes:
         """Return what the client sent within TLS. A client of plain HTTP gets a 400, as from Go's server."""
@@ -286,25 +294,23 @@ class Connection(asyncio.BufferedProtocol):
         lines = (f"{name}: {value}\r\n" for name, value in fields.items())
         head = f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n{''.join(lines)}\r\n".encode()
         self._unsent = memoryview(head if request is not None and request.method == "HEAD" else head + body)
+        self._is_sending = True
         self._write()
 
     def _write(self) -> None:
         """Write as much of the response as the client takes now."""
-        if self._stage is not Stage.RESPONDING:
-            return
         for _ in range(WRITES_AT_ONCE):
-            if not self._unsent or not self._may_write:
-                break
+            if not self._is_sending or not self._may_write or self._transport.is_closing():
+                return
+            if not self._unsent:
+                self._finish_response()
+                return
             part, self._unsent = self._unsent[:WRITE_BYTES], self._unsent[WRITE_BYTES:]
             self._transport.write(self._tls.encrypt(part) if self._tls else part)
-        else:
-            asyncio.get_running_loop().call_soon(self._write)
-            return
-        if not self._unsent:
-            self._finish_response()
+        asyncio.get_running_loop().call_soon(self._write)
 
     def _finish_response(self) -> None:
-        request = self._current
+        request, self._is_sending = self._current, False
         if request is None or request.closes or (self._is_complete and not self._requests):
             self._close()
             return
