@@ -24,6 +24,7 @@ def devcluster(*arguments: str) -> Result:
         (["up", "--name", "A"], "'A' cannot be the name of a cluster: use up to 40 lower-case letters"),
         (["up", "--fake-nodes", "-1"], "-1 fake nodes are not possible: give 0 or more"),
         (["up", "--kind", "--fake-nodes", "2"], "fake nodes are not for kind clusters"),
+        (["up", "--kind", "--no-scheduler"], "a kind cluster always has kube-scheduler: leave out --no-scheduler"),
         (["up", "--kind", "--image", "a=/bin/b"], "commands stand for images on a process node"),
         (["down", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
         (["env", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
@@ -67,6 +68,17 @@ def test_an_image_s_command_is_a_path_from_where_it_was_typed(home: Path, monkey
     monkeypatch.setattr(lifecycle, "up", lambda spec, **_: specs.append(spec))
     devcluster("up", "--image", "berth:dev=bin/python -m x", "--image", "pause=sleep")
     assert specs[0].images == {"berth:dev": [str(Path("bin/python").absolute()), "-m", "x"], "pause": ["sleep"]}
+
+
+@pytest.mark.parametrize(("flags", "scheduler"), [((), True), (("--no-scheduler",), False)])
+def test_a_cluster_has_kube_scheduler_unless_told_otherwise(
+    home: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], scheduler: bool
+) -> None:
+    specs: list[Spec] = []
+    monkeypatch.setattr(lifecycle, "up", lambda spec, **_: specs.append(spec))
+    devcluster("up", *flags)
+    assert specs[0].scheduler is scheduler
+    assert ("kube-scheduler" in specs[0].binaries) is scheduler
 
 
 def test_build_prints_where_the_binaries_are(go: FakeGo, home: Path) -> None:

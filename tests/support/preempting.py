@@ -11,7 +11,7 @@ import msgspec
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.framework import Framework, Placed, PluginServices, Unschedulable
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.state import objects as wire
@@ -134,7 +134,7 @@ class Scene:
         )
         enabled = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
         self.framework = Framework(
-            effective_profile({**enabled, **(profile or {})}, plugins, version),
+            effective_profile({**enabled, **(profile or {})}, plugins, Target.parse(version, feature_gates or {})),
             services,
             Version.parse(version),
             1,

@@ -62,6 +62,11 @@ def main() -> None:
     help="A node that runs pods as processes of this machine.",
 )
 @click.option(
+    "--scheduler/--no-scheduler",
+    default=True,
+    help="Whether kube-scheduler runs. Without it pods wait for a scheduler that you start.",
+)
+@click.option(
     "--image",
     "images",
     metavar="IMAGE=COMMAND",

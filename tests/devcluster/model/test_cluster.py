@@ -117,6 +117,21 @@ def test_kwok_keeps_the_leases_of_fake_nodes_and_of_no_other(full: Cluster) -> N
     full.kubectl("delete", "node", "plain")
 
 
+def test_kwok_ends_only_pods_that_somebody_has_deleted(full: Cluster) -> None:
+    """Its deletions name a pod without a uid: late ones would hit the next pod of that name."""
+    full.kubectl("apply", "-f", "-", input=pod("successor", node="kwok-1", terminationGracePeriodSeconds=60))
+    eventually(lambda: phase(full, "successor") == "Running", 10)
+    as_kwok = ("--kubeconfig", str(full.directory / "credentials" / "kwok.kubeconfig"))
+    deletion = ("delete", "pod", "successor", "--dry-run=server", "--grace-period=0", "--force")
+
+    def refusal() -> str:
+        return full.kubectl(*as_kwok, *deletion, check=False).stderr
+
+    eventually(lambda: "this pod is not being deleted: it has the name of one that was" in refusal(), 10)
+    full.kubectl(*deletion)
+    full.kubectl("delete", "pod", "successor", "--timeout=30s")  # which waits for kwok
+
+
 def test_a_fake_node_of_ones_own_becomes_ready(full: Cluster) -> None:
     metadata = {"name": "mine", "annotations": {"kwok.x-k8s.io/node": "fake"}}
     full.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": metadata}))

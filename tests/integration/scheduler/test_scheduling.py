@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from devcluster import Cluster
+from scheduler_runtime.kube.client import ApiError
 from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
@@ -178,3 +179,37 @@ async def test_readiness_configuration_and_metrics_are_served(cluster: Cluster, 
         assert loaded["componentconfig"]["profiles"][0]["schedulerName"] == "berth"
         assert len(loaded["hash"]) == 64
         assert process.metric("leader_election_master_status") == 1
+
+
+async def test_an_event_in_a_namespace_that_is_being_deleted_is_no_trouble(cluster: Cluster) -> None:
+    """The API server names that as the cause of its refusal, by which it differs from a right that is missing."""
+    namespace, kept = "/api/v1/namespaces/ending", "/api/v1/namespaces/ending/configmaps/kept"
+    event = {
+        "metadata": {"generateName": "late-"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "tests",
+        "reportingInstance": "tests",
+        "action": "Scheduling",
+        "reason": "FailedScheduling",
+        "type": "Warning",
+        "regarding": {"kind": "Pod", "name": "gone", "namespace": "ending"},
+    }
+    async with api(cluster) as there:
+        await there.client.request("POST", "/api/v1/namespaces", body={"metadata": {"name": "ending"}})
+        configuration = {"metadata": {"name": "kept", "finalizers": ["example.com/keeps"]}}
+        await there.client.request("POST", f"{namespace}/configmaps", body=configuration)
+        await there.client.request("DELETE", namespace)
+
+        async def refusal() -> ApiError | None:
+            try:
+                path = "/apis/events.k8s.io/v1/namespaces/ending/events"
+                await there.client.request("POST", path, body=event)
+            except ApiError as error:
+                return error
+            return None
+
+        refused = await there.eventually(refusal, 10)
+        assert refused is not None
+        assert (refused.status, refused.is_namespace_ending) == (403, True)
+        nothing_keeps_it: dict[str, Any] = {"metadata": {"finalizers": []}}
+        await there.client.request("PATCH", kept, body=nothing_keeps_it, content_type=MERGE_PATCH)

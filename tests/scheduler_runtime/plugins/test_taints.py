@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.catalog import Version
-from scheduler_runtime.framework import Framework, Placed, Unschedulable
-from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.framework import Placed, Unschedulable
 from scheduler_runtime.state import objects
-from scheduler_runtime.testing.builders import effective_profile, offline
 
 GATE = "TaintTolerationComparisonOperators"
 LEVEL = objects.Taint(key="level", value="900", effect="NoSchedule")
@@ -17,8 +14,7 @@ LEVEL = objects.Taint(key="level", value="900", effect="NoSchedule")
 
 def outcome(operator: str, version: str = "v1.36.4", **gates: bool) -> Placed | Unschedulable:
     """What becomes of a pod that tolerates ``level`` in this way, where the only node has it at 900."""
-    profile = effective_profile({}, (), version)
-    decides = Framework(profile, offline(testing.Objects()), Version.parse(version), 1, IN_TREE, gates)
+    decides = testing.framework(version=version, feature_gates=gates)
     pod = testing.pod("p", tolerations=[{"key": "level", "operator": operator, "value": "800"}])
     return decides.schedule(pod, testing.Cluster(testing.node("a", taints=[LEVEL])))
 
@@ -27,7 +23,7 @@ def outcome(operator: str, version: str = "v1.36.4", **gates: bool) -> Placed | 
 def test_comparing_takes_its_gate(version: str) -> None:
     assert isinstance(outcome("Gt", version), Unschedulable)
     assert isinstance(outcome("Gt", version, **{GATE: True}), Placed)
-    assert isinstance(outcome("Gt", version, AllAlpha=True, EventedPLEG=False), Placed)
+    assert isinstance(outcome("Gt", version, AllAlpha=True, GenericWorkload=True, EventedPLEG=False), Placed)
     assert isinstance(outcome("Lt", version, **{GATE: True}), Unschedulable)
 
 

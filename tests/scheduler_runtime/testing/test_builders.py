@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, ClusterEvent, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.framework import Placed
 from tests.support.sound_plugin import breach_of
 
 GOLD = testing.node("gold", labels={"metal": "gold"})
@@ -133,3 +134,36 @@ def test_the_kit_finds_a_signature_that_leaves_out_what_its_examples_have(field:
     pods = [testing.pod("p", **more) for more in fields]
     nodes = [GOLD, testing.node("tin", labels={"metal": "tin"})]
     assert f"add metadata.{field} to signature" in breach_of(ForGold, "signature", nodes=nodes, pods=pods)
+
+
+class NeedsAGate(Plugin):
+    """Rejects every node while a gate of the version is off."""
+
+    name = "NeedsAGate"
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        if not self.handle.enabled("TaintTolerationComparisonOperators"):
+            yield Reject(True, "the gate is off")
+
+
+def test_feature_gates_are_those_of_the_scheduler() -> None:
+    def is_placed(**gates: bool) -> bool:
+        profile = {"plugins": {"multiPoint": {"enabled": [{"name": "NeedsAGate"}]}}}
+        decides = testing.framework(profile, NeedsAGate, feature_gates=gates)
+        return isinstance(decides.schedule(testing.pod("p"), testing.Cluster(GOLD)), Placed)
+
+    assert not is_placed()
+    assert is_placed(TaintTolerationComparisonOperators=True)
+    assert is_placed(AllAlpha=True, EventedPLEG=False)
+
+
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ({"TaintTolerationComparisonOperator": True}, "did you mean TaintTolerationComparisonOperators"),
+        ({"SchedulerQueueingHints": False}, "SchedulerQueueingHints"),
+    ],
+)
+def test_feature_gates_that_a_scheduler_refuses_are_refused(gates: dict[str, bool], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        testing.framework(feature_gates=gates)

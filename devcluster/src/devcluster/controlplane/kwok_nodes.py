@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from devcluster.controlplane.components import FAKE_NODE, FAKE_NODE_ADDRESS
+from devcluster.controlplane.components import FAKE_NODE, FAKE_NODE_ADDRESS, USERS
 from devcluster.model.api import AdminApi
 
 CONNECTIONS = 16
@@ -17,6 +17,36 @@ NODE_INFO = {
     "operatingSystem": "linux",
     **dict.fromkeys(("kubeletVersion", "kubeProxyVersion", "containerRuntimeVersion", "kernelVersion"), VERSION),
     **dict.fromkeys(("osImage", "bootID", "machineID", "systemUUID"), ""),
+}
+POLICY_NAME = "kwok-ends-deleted-pods-only"
+POLICY = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": POLICY_NAME},
+    "spec": {
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["DELETE"]}
+            ]
+        },
+        "matchConditions": [{"name": "kwok", "expression": f"request.userInfo.username == '{USERS['kwok'].name}'"}],
+        "validations": [
+            {
+                "expression": "has(oldObject.metadata.deletionTimestamp)",
+                "message": "this pod is not being deleted: it has the name of one that was",
+            }
+        ],
+    },
+}
+"""A restraint on kwok, which ends a deleted pod by its name, without a uid.
+
+If that pod has gone meanwhile, its successor of the same name, which nobody has deleted, would end in its place.
+"""
+BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": POLICY_NAME},
+    "spec": {"policyName": POLICY_NAME, "validationActions": ["Deny"]},
 }
 READY = {"type": "Ready", "status": "True", "reason": "FakeNode", "message": "kept Ready by kwok"}
 
@@ -46,11 +76,14 @@ def fake_node(number: int) -> dict[str, Any]:
 
 
 def create(api: AdminApi, count: int) -> None:
-    """Create the nodes kwok-0 to kwok-(count - 1), and take the not-ready taint off them.
+    """Create the nodes kwok-0 to kwok-(count - 1), take the not-ready taint off them, and restrain kwok.
 
     A node is born with the taint not-ready, which the controller manager takes off those that are
     Ready, some ninety a second. So it is taken off here; the controller manager then has nothing to do.
     """
+
+    for collection, manifest in (("policies", POLICY), ("policybindings", BINDING)):
+        api.post(f"/apis/admissionregistration.k8s.io/v1/validatingadmission{collection}", manifest)
 
     def create_one(number: int) -> None:
         api.post("/api/v1/nodes", fake_node(number))

@@ -46,6 +46,8 @@ class Spec:
             raise DevclusterError(f"a cluster of {self.nodes} nodes is not possible: give 1 or more")
         if self.kind and self.fake_nodes:
             raise DevclusterError("fake nodes are not for kind clusters: leave out one of the two")
+        if self.kind and not self.scheduler:
+            raise DevclusterError("a kind cluster always has kube-scheduler: leave out --no-scheduler or --kind")
         if self.kind and self.images:
             raise DevclusterError(
                 "commands stand for images on a process node, which a kind cluster has not: leave out one of the two"

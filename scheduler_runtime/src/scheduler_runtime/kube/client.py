@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
 from time import monotonic, perf_counter
 from types import TracebackType
@@ -36,6 +36,7 @@ MAX_CONCURRENT_REQUESTS = 64
 """Requests under way at a time, over HTTP/2 and over HTTP/1.1 each; further ones wait for a response to one of them."""
 REQUEST_TIMEOUT = 30.0
 LONGEST_RETRY_AFTER = 30.0
+NAMESPACE_TERMINATING = "NamespaceTerminating"
 """The limit up to which Retry-After is obeyed: a proxy that asks for an hour would stop a whole cluster."""
 HTTP1_SECONDS = 300.0
 """After a server turned out not to speak HTTP/2, the time until it is tried again: it may have been replaced."""
@@ -52,11 +53,16 @@ class ApiError(Exception):
     request is sent again, 0 if the server does not say.
     """
 
-    def __init__(self, status: int, reason: str, message: str, retry_after: float = 0.0) -> None:
+    def __init__(
+        self, status: int, reason: str, message: str, retry_after: float = 0.0, causes: Iterable[str] = ()
+    ) -> None:
+        """``causes`` are the reasons of the Status object's causes."""
         super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
+        self.is_namespace_ending = NAMESPACE_TERMINATING in causes
+        """True if nothing can be created because the namespace is being deleted."""
 
     @property
     def is_final(self) -> bool:
@@ -81,11 +87,20 @@ def retry_after(error: Exception) -> float:
     return error.retry_after if isinstance(error, ApiError) else 0.0
 
 
+class _Cause(msgspec.Struct, gc=False):
+    reason: str = ""
+
+
+class _Details(msgspec.Struct, gc=False):
+    causes: tuple[_Cause, ...] | None = None
+
+
 class _Status(msgspec.Struct, gc=False):
     """The body of a refusal."""
 
     reason: str = ""
     message: str = ""
+    details: _Details | None = None
 
 
 _decode_status = msgspec.json.Decoder(_Status).decode
@@ -380,7 +395,8 @@ class Client:
         # Retry-After may also be a date (RFC 9110, section 10.2.3); the API server writes seconds.
         digits = response.retry_after
         seconds = min(float(digits), LONGEST_RETRY_AFTER) if digits.isascii() and digits.isdigit() else 0.0
-        return ApiError(response.status, status.reason, status.message, seconds)
+        causes = (status.details.causes if status.details else None) or ()
+        return ApiError(response.status, status.reason, status.message, seconds, [cause.reason for cause in causes])
 
 
 class _SendGuard:

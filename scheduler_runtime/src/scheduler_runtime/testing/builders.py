@@ -10,7 +10,7 @@ import yaml
 
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of
-from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog import Target, gate_problems
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name, not_a_field
 from scheduler_runtime.catalog.syntax import is_scalar_resource
 from scheduler_runtime.config import EffectiveProfile
@@ -198,20 +198,26 @@ def framework(
     version: str = "v1.36.4",
     seed: int = 1,
     extenders: Extenders | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> Framework:
     """Return the framework of one profile, written as in a document, with ``plugins`` beside those of Kubernetes.
 
     Its ``schedule(pod, cluster)`` makes one decision. ``objects`` are what its plugins watch; ``services`` replaces all
-    that the scheduler provides for plugins. Raises ValueError with everything that is wrong with the profile.
+    that the scheduler provides for plugins; ``feature_gates`` are those of ``--feature-gates``. Raises ValueError with
+    everything that is wrong with the profile or the gates.
     """
-    effective = effective_profile(profile or {}, plugins, version)
+    target = Target.parse(version, feature_gates or {})
+    if problems := gate_problems(target):
+        raise ValueError("\n".join(problems))
+    effective = effective_profile(profile or {}, plugins, target)
     classes = {declaration_of(plugin).name: plugin for plugin in plugins}
-    target = Target.parse(version)
     services = services or offline(objects or Objects())
-    return Framework(effective, services, target.version, seed, {**IN_TREE, **classes}, extenders=extenders)
+    return Framework(
+        effective, services, target.version, seed, {**IN_TREE, **classes}, target.feature_gates, extenders=extenders
+    )
 
 
-def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]], version: str) -> EffectiveProfile:
+def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]], target: Target) -> EffectiveProfile:
     """Return the profile with all defaults, as a scheduler runs it. Raises ValueError with everything that is wrong."""
     plugins = tuple(plugins)
     for plugin in plugins:
@@ -230,7 +236,7 @@ def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]
         )
     if missing:
         raise ValueError("\n".join(missing))
-    effective = config.expand_profile(document.profiles[0], Target.parse(version), declared)
+    effective = config.expand_profile(document.profiles[0], target, declared)
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
     return effective

@@ -170,3 +170,24 @@ async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:
 async def test_silence_about_what_nobody_spoke_of_takes_no_time() -> None:
     async with asyncio.timeout(0.1):
         await Outbox().drop_and_wait("a")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "is_told"),
+    [
+        pytest.param(ApiError(403, "Forbidden", "no", causes=["NamespaceTerminating"]), False, id="namespace-ending"),
+        pytest.param(ApiError(404, "NotFound", "no"), False, id="pod-gone"),
+        pytest.param(ApiError(403, "Forbidden", "no"), True, id="forbidden"),
+    ],
+)
+async def test_a_message_about_what_is_gone_or_going_is_no_trouble(
+    refusal: ApiError, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def send() -> None:
+        raise refusal
+
+    async with open_box() as box:
+        box.put("event", send)
+        await box.drain()
+        assert box.dropped == is_told
+    assert ("events or conditions cannot be written" in caplog.text) is is_told

@@ -188,8 +188,7 @@ class Outbox:
             try:
                 await delivery.send()
             except (ApiError, NoResponseError) as error:
-                # 404 and 409: the pod is gone, or another has its name now, so nobody misses the message.
-                if delivery.is_dropped() or (isinstance(error, ApiError) and error.status in (404, 409)):
+                if delivery.is_dropped() or (isinstance(error, ApiError) and _is_missed_by_nobody(error)):
                     return
                 if not isinstance(error, NoResponseError) or error.sent:  # an absent server is logged by the client
                     self._trouble.failing("events or conditions cannot be written", str(error), began)
@@ -207,3 +206,8 @@ class Outbox:
                 if self._trouble.sentence:
                     self._trouble.recovered(began)
                 return
+
+
+def _is_missed_by_nobody(refusal: ApiError) -> bool:
+    """True if the pod is gone, another has its name now, or its namespace is being deleted with all that is in it."""
+    return refusal.status in (404, 409) or refusal.is_namespace_ending

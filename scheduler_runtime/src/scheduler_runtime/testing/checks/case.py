@@ -56,9 +56,9 @@ class PluginUnderTest:
             "plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}},
             "pluginConfig": [] if as_in_yaml is None else [{"name": declaration.name, "args": dict(as_in_yaml)}],
         }
-        profile = effective_profile(document, [kind], version)
-        classes = {**IN_TREE, declaration.name: kind}
         target = Target.parse(version)
+        profile = effective_profile(document, [kind], target)
+        classes = {**IN_TREE, declaration.name: kind}
 
         def make_framework() -> Framework:
             return Framework(profile, offline(objects), target.version, seed, classes)
