@@ -28,10 +28,15 @@ TENANT = "tenant"
 HOSTILE_NODE = "hostile-node"
 CONNECTIONS = 1000
 """Idle and slow connections to each program's endpoints."""
+RECONNECT_SECONDS = 20.0
+"""How long a connection that was closed waits before it is opened again."""
 STANDING_CLASSES = 2000
 """Unschedulable pods that wait at the same time, no two alike."""
+LONGEST_LIST = 4000
+"""Entries of a list. The API server itself takes a second of CPU to validate some lists of 8,000."""
+SLOW_LIST = 1000
 SLOW_PODS = 40
-"""Pods that wait at the same time, each of which is as expensive as the API server lets a pod be."""
+"""Pods with lists of ``SLOW_LIST`` entries that wait at the same time."""
 MOST_LEVELS = 9993
 """How deeply the API server lets a client nest managedFields."""
 _PROFILES = "/apis/berth.dev/v1alpha1/schedulerprofiles"
@@ -120,8 +125,8 @@ def pod(name: str, scheduler: str, labels: Object | None = None, **spec: Any) ->
     }
 
 
-def long_shapes() -> Iterator[tuple[str, Object]]:
-    """Fields of a pod that the API server takes at thousands of entries."""
+def long_shapes(count: int) -> Iterator[tuple[str, Object]]:
+    """Fields of a pod that the API server takes at thousands of entries, with ``count`` of them."""
     spread = [
         {
             "maxSkew": 1,
@@ -129,14 +134,15 @@ def long_shapes() -> Iterator[tuple[str, Object]]:
             "whenUnsatisfiable": "ScheduleAnyway",
             "labelSelector": {"matchLabels": {"app": "hostile"}},
         }
-        for number in range(8000)
+        for number in range(count)
     ]
     terms = [
-        {"topologyKey": f"l{number}", "labelSelector": {"matchLabels": {"app": f"a{number}"}}} for number in range(4000)
+        {"topologyKey": f"l{number}", "labelSelector": {"matchLabels": {"app": f"a{number}"}}}
+        for number in range(count)
     ]
     weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
-    expressions = [{"key": f"k{number}", "operator": "DoesNotExist"} for number in range(8000)]
-    ports = [{"containerPort": number, "hostPort": number} for number in range(1, 8000)]
+    expressions = [{"key": f"k{number}", "operator": "DoesNotExist"} for number in range(count)]
+    ports = [{"containerPort": number, "hostPort": number} for number in range(1, count)]
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     node_terms = [{"matchExpressions": expressions}]
@@ -144,7 +150,7 @@ def long_shapes() -> Iterator[tuple[str, Object]]:
     yield "affinity", {"affinity": {"podAffinity": {required: terms}}}
     yield "anti-affinity", {"affinity": {"podAntiAffinity": {required: terms}}}
     yield "preferred", {"affinity": {"podAffinity": {preferred: weighted}}}
-    yield "tolerations", {"tolerations": [{"key": f"k{number}", "operator": "Exists"} for number in range(20000)]}
+    yield "tolerations", {"tolerations": [{"key": f"k{number}", "operator": "Exists"} for number in range(count)]}
     yield "expressions", {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": node_terms}}}}
     yield "ports", {"hostNetwork": True, "containers": [{"name": "c", "image": "x", "ports": ports}]}
 
@@ -152,7 +158,7 @@ def long_shapes() -> Iterator[tuple[str, Object]]:
 async def long_lists(target: Target, outcomes: Outcomes) -> None:
     """One pod after the other with a list of thousands, for each scheduler."""
     async with _attacker("long lists", target.tenant, outcomes) as tenant:
-        for number, (shape, spec) in enumerate(itertools.cycle(long_shapes())):
+        for number, (shape, spec) in enumerate(itertools.cycle(long_shapes(LONGEST_LIST))):
             for scheduler in target.schedulers:
                 await tenant.post(_pods(TENANT), pod(f"long-{shape}-{number}-{scheduler}", scheduler, **spec))
             await asyncio.sleep(10)
@@ -161,8 +167,8 @@ async def long_lists(target: Target, outcomes: Outcomes) -> None:
 
 
 async def slow_pods(target: Target, outcomes: Outcomes) -> None:
-    """Many pods at once, each of which costs as much as one can, which a label of theirs wakes again and again."""
-    shapes = list(long_shapes())
+    """Many expensive pods at once, each of which a change of its labels wakes again and again."""
+    shapes = list(long_shapes(SLOW_LIST))
     async with _attacker("slow pods", target.tenant, outcomes) as tenant:
         for number in range(SLOW_PODS):
             shape, spec = shapes[number % 4]
@@ -332,7 +338,7 @@ async def idle_connections(target: Target, outcomes: Outcomes) -> None:
 
     async def hold(host: str, port: int, *, speaks: bool) -> None:
         while True:
-            with contextlib.suppress(OSError, EOFError):
+            with contextlib.suppress(OSError, EOFError, RuntimeError):  # uvloop's, for a handle that is closed
                 _, writer = await asyncio.open_connection(host, port, ssl=trusting if speaks else None)
                 outcomes.taken["idle connections"] += 1
                 try:
@@ -341,11 +347,11 @@ async def idle_connections(target: Target, outcomes: Outcomes) -> None:
                             break
                         if speaks:
                             writer.write(bytes([byte]))
-                            await writer.drain()
                         await asyncio.sleep(3)
                 finally:
                     writer.transport.abort()
-            await asyncio.sleep(2)
+            # Idle clients, not a flood of handshakes: that costs CPU in every server, and here in the attacker too.
+            await asyncio.sleep(RECONNECT_SECONDS)
 
     async with asyncio.TaskGroup() as group:
         for host, port in target.endpoints:

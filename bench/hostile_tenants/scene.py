@@ -16,7 +16,6 @@ from bench.cluster.process_stats import process_state
 from bench.hostile_tenants.attacks import TENANT
 from devcluster import Cluster, Spec
 from devcluster.build.progress import Progress
-from devcluster.system.ports import free_port
 from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 
@@ -58,7 +57,6 @@ class Scene:
 
     cluster: Cluster
     kubectl: Kubectl
-    kube_scheduler_port: int
     peaks: dict[str, float] = field(default_factory=dict)
     """Megabytes, by program, since ``forget_peaks``; the largest of its processes counts."""
 
@@ -76,12 +74,9 @@ class Scene:
         return self.kubectl.items("pods", f"--namespace={NAMESPACE}")
 
     def endpoints(self) -> list[tuple[str, int]]:
-        """The addresses of every scheduler's and operator's endpoints, kube-scheduler's included."""
-        own = [
-            (pod["status"]["podIP"], _SCHEDULER_PORT if PROFILE in pod["metadata"]["name"] else _OPERATOR_PORT)
-            for pod in self.berth_pods()
-        ]
-        return [*own, ("127.0.0.1", self.kube_scheduler_port)]
+        """The addresses at which one of the schedulers and one of the operators serve health and metrics."""
+        pods = {PROFILE in pod["metadata"]["name"]: pod["status"]["podIP"] for pod in self.berth_pods()}
+        return [(pods[True], _SCHEDULER_PORT), (pods[False], _OPERATOR_PORT)]
 
     def restarts(self) -> dict[str, int]:
         """How often the containers of each pod of Berth's were restarted; a replaced pod has another name."""
@@ -132,9 +127,7 @@ class Scene:
 def hostile_cluster(kubernetes: str, progress: Progress) -> Iterator[Scene]:
     """Make the cluster, install the chart, and wait until the profile schedules."""
     python = str(Path(sys.executable))
-    port = free_port()
-    serving = ("--bind-address=127.0.0.1", f"--secure-port={port}")
-    spec = Spec(kubernetes=kubernetes, fake_nodes=NODES, images={IMAGE: [python]}, scheduler_args=serving)
+    spec = Spec(kubernetes=kubernetes, fake_nodes=NODES, images={IMAGE: [python]})
     with devcluster.running(spec, progress=progress) as cluster:
         kubectl = Kubectl(cluster.env())
         kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
@@ -144,7 +137,7 @@ def hostile_cluster(kubernetes: str, progress: Progress) -> Iterator[Scene]:
         objects = [_PROFILE, *(thing for name in _ACCOUNTS for thing in _account(name))]
         kubectl("apply", "--filename=-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
         kubectl("wait", "--for=condition=Ready", f"--timeout={READY_SECONDS}s", f"schedulerprofile/{PROFILE}")
-        yield Scene(cluster, kubectl, port)
+        yield Scene(cluster, kubectl)
 
 
 def _account(name: str) -> list[dict[str, Any]]:
