@@ -42,8 +42,8 @@ UNIQUE = declaring(
 def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed, operator: RunningOperator) -> None:
     before = operator.metric("process_max_resident_memory_bytes")
     large = [plugin_config(f"large-{number}", "NodeName", text=MEGABYTE) for number in range(20)]
-    for hostile in (BOMB, MESSAGES, UNIQUE, *large):
-        installed.cluster.kubectl("create", "-f", "-", input=json.dumps(hostile))
+    hostile = {"apiVersion": "v1", "kind": "List", "items": [BOMB, MESSAGES, UNIQUE, *large]}
+    installed.cluster.kubectl("create", "-f", "-", input=json.dumps(hostile))
     installed.apply(profile("honest"))
 
     eventually(lambda: installed.is_ready("honest"), 30, explain=lambda: operator.log)
