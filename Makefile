@@ -91,6 +91,9 @@ bench-micro: $(READY) ## Decisions per second without a cluster, then pods per s
 	@$(RUN)/python -m bench.micro $(MICRO)
 	@$(RUN)/pytest -q -s -m rate tests/integration
 
+bench-cost: $(READY) ## What pods and nodes with long lists cost, beside kube-scheduler: half an hour (COST="soft-spread anti-affinity")
+	@$(RUN)/python -m bench.cost $(COST)
+
 soak: $(READY) ## Two schedulers under churn, bad documents and kills: nothing is lost, nothing grows (SOAK="--minutes 30 --nodes 1000")
 	@$(RUN)/python -m bench.soak $(SOAK)
 

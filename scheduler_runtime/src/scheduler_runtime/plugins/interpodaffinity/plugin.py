@@ -31,8 +31,13 @@ from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import InterPodAffinityArgs
 from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, FilterState
 from scheduler_runtime.plugins.interpodaffinity.own_terms import Namespaces, OwnTerms, OwnTermsCache
-from scheduler_runtime.plugins.interpodaffinity.topology_scores import Source, TopologyScores, TopologyScoresCache
-from scheduler_runtime.state.table import SelectorError, terms_of
+from scheduler_runtime.plugins.interpodaffinity.topology_scores import (
+    Points,
+    Source,
+    TopologyScores,
+    TopologyScoresCache,
+)
+from scheduler_runtime.state.table import MatchCounts, SelectorError, terms_of
 
 Sources = dict[str, list[Source]]
 """By each label that decides what is near, the pods that count and their points."""
@@ -70,19 +75,25 @@ class InterPodAffinity(Plugin):
         keeping_away = [scores for scores in self._scores_of(nodes, sources) if scores.total]
         if not keeping_away and not has_required:
             return SKIP
+        nobody: Points = np.zeros(len(nodes), np.int32)
+
+        def counts_of(key: str, pods: MatchCounts) -> tuple[AffinityCounts, int]:
+            """The pods near each node by the label ``key``, and their number on nodes that have it."""
+            if not pods.total:  # as for most terms of a pod that has thousands
+                return AffinityCounts(key, nodes.label(key), nobody), 0
+            scores = self._scores.get(nodes, key, ((pods, 1),))
+            return _counts_of(scores), scores.total
+
         # One look-up for all labels: the selection may have thousands of selectors, which are compared each time.
         near = nodes.match_counts(own.affinity) if own.affinity_keys else None
-        partners = [self._scores.get(nodes, key, ((near, 1),)) for key in own.affinity_keys if near]
+        partners = [counts_of(key, near) for key in own.affinity_keys] if near else []
         return FilterState(
             pod=pod,
             namespace_labels=labels,
             own=own,
-            affinity=tuple(map(_counts_of, partners)),
-            partners=sum(scores.total for scores in partners),
-            apart=tuple(
-                _counts_of(self._scores.get(nodes, key, ((nodes.match_counts(selection), 1),)))
-                for key, selection in own.apart
-            ),
+            affinity=tuple([counts for counts, _ in partners]),
+            partners=sum(total for _, total in partners),
+            apart=tuple([counts_of(key, nodes.match_counts(selection))[0] for key, selection in own.apart]),
             existing=tuple(map(_counts_of, keeping_away)),
         )
 
@@ -111,7 +122,9 @@ class InterPodAffinity(Plugin):
             return SKIP  # as for most pods, in most clusters
         sources: Sources = {}
         for key, selection, points in preferred:
-            sources.setdefault(key, []).append((nodes.match_counts(selection), points))
+            pods = nodes.match_counts(selection)
+            if pods.total:  # where there is none there are no points
+                sources.setdefault(key, []).append((pods, points))
         if are_weighed:
             # The pods whose own terms select ``pod``: being near them is as good for it as for them.
             labels = self._namespaces.labels_of(pod.metadata.namespace)
