@@ -11,6 +11,7 @@ RUN python3 -m venv --without-pip /opt/berth \
 
 FROM ${BASE_IMAGE}
 COPY --from=build /opt/berth /opt/berth
+COPY LICENSE THIRD_PARTY_NOTICES.md /usr/share/doc/berth/
 ENV PATH=/opt/berth/bin:/usr/local/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 WORKDIR /tmp

@@ -10,15 +10,17 @@ WORKERS ?= 2
 IMAGE   ?= berth:dev
 IMAGE_PYTHON ?= 3.13
 BASE_IMAGE   ?= python:$(IMAGE_PYTHON)-slim
+RELEASE ?=
 
-UV_VERSION := 0.13.8
+# Pinned, with its hashes, beside the lock: what reads the lock cannot stand in it.
+UV_VERSION := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' requirements-uv.txt)
 UV     := .tools/uv-$(UV_VERSION)/bin/uv
 VENV   := .venv
 READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels notices chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,8 +105,14 @@ hostile: $(READY) ## Every attack of hostile tenants at once, beside honest pods
 profile: $(READY) ## Where a decision's time goes: the ten most expensive functions (MICRO="plain --nodes 5000")
 	@$(RUN)/python -m bench.micro --profile $(MICRO)
 
-image: wheels ## Build the container image IMAGE from BASE_IMAGE
+image: wheels ## Build the container image IMAGE from BASE_IMAGE (RELEASE=1: refuses a BASE_IMAGE without a digest)
+	@case '$(BASE_IMAGE)' in *@sha256:*) ;; *) \
+	  echo "BASE_IMAGE $(BASE_IMAGE) is a tag, which may name another image tomorrow: for a release give name@sha256:…, as 'docker buildx imagetools inspect $(BASE_IMAGE)' prints it"; \
+	  [ -z "$(RELEASE)" ] || exit 1 ;; esac
 	docker build --build-arg BASE_IMAGE=$(BASE_IMAGE) -t $(IMAGE) .
+
+notices: $(READY) ## Write THIRD_PARTY_NOTICES.md, the licences of what the image contains
+	@$(RUN)/python -m tools.supply_chain.notices >build-notices && mv build-notices THIRD_PARTY_NOTICES.md || { rm -f build-notices; exit 1; }
 
 wheels: $(READY) ## The wheels the image is made of, for Python IMAGE_PYTHON, in dist/wheels
 	@UV=$(UV) PIP=$(dir $(UV))pip IMAGE_PYTHON=$(IMAGE_PYTHON) sh image/wheels.sh dist/wheels
@@ -117,10 +125,12 @@ crds: $(READY) ## Write crds/ from the models, and the chart's permissions from 
 	@$(RUN)/python -m scheduler_operator.generate.crds
 	@$(RUN)/python -m scheduler_operator.generate.chart
 
-lock: $(UV) ## Resolve the dependencies anew into requirements.lock
+lock: $(UV) ## Resolve the dependencies anew into requirements.lock, and uv into requirements-uv.txt
 	@$(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 	  --no-emit-package berth-operator --no-emit-package berth-runtime --no-emit-package berth-devcluster \
 	  --group dev pyproject.toml --output-file requirements.lock
+	@echo uv | $(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+	  - --output-file requirements-uv.txt
 
 node-prerequisites: $(READY) ## What kind needs from Debian where there is no container engine (asks apt, needs root)
 	@$(RUN)/python -m devcluster.kind prerequisites --install
@@ -129,11 +139,11 @@ clean: ## Remove what was made in this directory (built binaries stay in the use
 	rm -rf .venv .tools dist build .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(UV):
+$(UV): requirements-uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Berth needs Python 3.11 or newer; '$(PYTHON)' is older or missing. Say which to use: make PYTHON=/path/to/python3"; exit 1; }
 	@echo "Setting up .tools and .venv (once)"
 	@rm -rf .tools && $(PYTHON) -m venv $(dir $(@D)) || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; rm -rf .tools; exit 1; }
-	@$(@D)/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) || { echo "uv could not be installed: see that the package index of pip's configuration can be reached"; rm -rf .tools; exit 1; }
+	@$(@D)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-uv.txt || { echo "uv could not be installed with the hashes of requirements-uv.txt: see that the package index of pip's configuration can be reached and serves the files that everybody gets"; rm -rf .tools; exit 1; }
 
 $(READY): $(UV) requirements.lock operator/pyproject.toml scheduler_runtime/pyproject.toml devcluster/pyproject.toml
 	@$(RUN)/python -c '' 2>/dev/null || $(UV) venv --quiet --clear --no-python-downloads --python $(PYTHON) $(VENV)

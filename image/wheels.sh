@@ -1,11 +1,13 @@
 #!/bin/sh
-# wheels.sh DIRECTORY: everything the image installs, as wheels, with the versions of requirements.lock.
+# wheels.sh DIRECTORY: everything the image installs, as wheels, with the versions and hashes of requirements.lock.
+# The index says which packages need which others; that the files are the right ones, only the lock says.
 set -eu
 out=$1
 rm -rf "$out" && mkdir -p "$out"
-"$UV" pip compile --quiet --no-header --no-annotate --generate-hashes --constraint requirements.lock \
+"$UV" pip compile --quiet --no-header --no-annotate --constraint "${LOCK:=requirements.lock}" \
   --python-version "$IMAGE_PYTHON" --no-emit-package berth-runtime --extra uvloop \
-  operator/pyproject.toml scheduler_runtime/pyproject.toml --output-file "$out/requirements.txt"
+  operator/pyproject.toml scheduler_runtime/pyproject.toml --output-file "$out/pins.txt"
+.venv/bin/python -m tools.supply_chain.requirements "$LOCK" <"$out/pins.txt" >"$out/requirements.txt"
 arch=$(uname -m | sed 's/arm64/aarch64/')  # the image runs Linux, whatever this machine runs
 "$PIP" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
   --implementation cp --python-version "$IMAGE_PYTHON" \

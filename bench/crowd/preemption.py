@@ -20,7 +20,7 @@ from typing import Any
 import uvloop
 
 from bench.cluster.api import BulkClient, Request
-from bench.cluster.client import Connection, Server, WatchError, read_page
+from bench.cluster.client import Connection, RefusedError, Server, WatchError, read_page
 from bench.side_by_side import schedulers
 from bench.side_by_side.run import ADMISSION, quiet, settled
 from bench.side_by_side.schedulers import Contender
@@ -176,7 +176,8 @@ class _Crowd:
         await connection.delete(f"/apis/apps/v1/namespaces/{self.high}/replicasets", AT_ONCE)
         while await api.number("/api/v1/pods"):  # the controller may not know yet that its ReplicaSet is gone
             for namespace in (self.high, self.low):
-                await connection.delete(f"/api/v1/namespaces/{namespace}/pods", AT_ONCE)
+                with contextlib.suppress(EOFError, RefusedError):  # thousands take longer than one request may
+                    await connection.delete(f"/api/v1/namespaces/{namespace}/pods", AT_ONCE)
             await asyncio.sleep(0.2)
 
 
