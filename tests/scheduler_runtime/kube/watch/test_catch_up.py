@@ -150,3 +150,12 @@ async def test_all_pages_are_compared_and_none_is_requested_twice() -> None:
         await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
     assert [request.get("continue") for request in script.requests[2:]] == [None, "x"]
+
+
+async def test_an_object_that_may_be_the_one_without_a_name_is_not_taken_for_deleted() -> None:
+    nameless = {"metadata": {"name": 7, "resourceVersion": "1"}}
+    script = WatchScript([listed(10, node("a", 1)), streamed(hold=True), listed(10, nameless)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.requests) == 2)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
+        assert watched.copy == {"uid-a": 1}

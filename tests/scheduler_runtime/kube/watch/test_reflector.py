@@ -209,6 +209,30 @@ async def test_an_object_that_the_sink_does_not_take_in_is_set_aside_until_its_n
     assert levels(caplog, "b cannot be taken in") == ["WARNING", "INFO"]
 
 
+async def test_a_list_that_shows_the_version_which_was_not_taken_in_is_another_try(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    fails_for = {"5"}
+    both = node("a", 1), node("b", 5)
+    mended = asyncio.Event()
+
+    async def shows_it_again(request: web.Request) -> web.StreamResponse:
+        await mended.wait()
+        return await listed(30, *both)(request)
+
+    script = WatchScript([listed(10, *both), refused(410), listed(20, *both), refused(410), shows_it_again])
+    async with watching(script=script, fails_for=fails_for) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "20")
+        assert (watched.copy, list(watched.reflector.set_aside)) == ({"uid-a": 1}, ["b"])
+        assert levels(caplog, "b cannot be taken in") == ["WARNING"]
+        fails_for.clear()
+        mended.set()
+        await watched.until(lambda: watched.reflector.resource_version == "30")
+        assert (watched.copy, list(watched.reflector.set_aside)) == ({"uid-a": 1, "uid-b": 5}, [])
+    assert levels(caplog, "b cannot be taken in") == ["WARNING", "INFO"]
+
+
 async def test_an_absent_server_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with Client(Credentials("http://127.0.0.1:9"), "test") as client:
         absent = Reflector(NODES, client, lambda _: None, Backoff(0.01, 0.02))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler_runtime.kube.watch import reflector
 from scheduler_runtime.kube.watch.unreadable import Unreadable, read_page
 from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod, decode_pod_list
 from scheduler_runtime.state.objects.kinds import pods
@@ -91,6 +92,34 @@ async def test_another_object_of_its_name_is_removed() -> None:
         listed(10, node("a", 1)), streamed(line("ADDED", odd("a", 12, "second")), hold=True)
     ) as watched:
         await watched.until(lambda: watched.changes == [("added", "a"), ("deleted", "a")])
+
+
+def without_uid(name: str, version: int) -> dict[str, Any]:
+    item = odd(name, version)
+    item["metadata"]["uid"] = 7
+    return item
+
+
+@pytest.mark.parametrize("source", ["watch", "list"])
+async def test_its_last_readable_state_holds_also_if_its_uid_cannot_be_found(source: str) -> None:
+    unreadable = [streamed(line("MODIFIED", without_uid("a", 11)), hold=True)]
+    if source == "list":
+        unreadable = [refused(410), listed(11, without_uid("a", 11))]
+    async with watching(listed(10, node("a", 1)), *unreadable) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "11")
+        assert watched.changes == [("added", "a")]
+        assert watched.reflector.set_aside.keys() == {"a"}
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_whether_it_was_deleted_is_seen_in_a_list_if_its_uid_cannot_be_found(
+    exists: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "RELIST_SECONDS", 0)
+    gone = streamed(line("DELETED", without_uid("a", 11)))
+    async with watching(listed(10, node("a", 1)), gone, listed(12, *([node("a", 1)] if exists else []))) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "12")
+        assert watched.copy == ({"uid-a": 1} if exists else {})
 
 
 async def test_the_failure_of_an_object_that_vanishes_unread_is_over(caplog: pytest.LogCaptureFixture) -> None:

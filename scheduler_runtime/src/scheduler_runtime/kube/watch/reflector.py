@@ -10,8 +10,8 @@ As client-go's tools/cache/reflector.go. No stream is trusted: it may end in the
 itself or never come back. In any case the sink gets a sequence of changes that leads from nothing to what the API
 server holds; an object that vanished unseen is deleted when the next list does not have it.
 
-An object that cannot be decoded, or that the sink does not take in, is set aside until its next version: it is logged
-once, it shows in ``set_aside``, and it holds up no other.
+An object that cannot be decoded, or that the sink does not take in, is set aside until its next version, or until a
+list shows it once more: it is logged once, it shows in ``set_aside``, and it holds up no other.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from scheduler_runtime.kube.watch.kinds import (
     Change,
     Kind,
     ListPage,
+    Object,
     ObjectList,
     T,
     WatchEvent,
@@ -102,7 +103,8 @@ class Reflector(Generic[T]):
     """List and watch of one kind, without end.
 
     ``sink`` is called synchronously for each change, in order, after ``objects`` has been updated. An object for which
-    it raises is set aside. It has to leave its own state whole, and is called again for the next version.
+    it raises is set aside. It has to leave its own state whole, and is called again, as for a new object, for the next
+    version or when a list shows this one.
     """
 
     def __init__(
@@ -369,8 +371,11 @@ class Reflector(Generic[T]):
                     return
                 key, resource_version = self.kind.key(item), item.metadata.resource_version
                 version, cached = number(resource_version), self.objects.get(key)
-                is_cached = cached is not None and cached.metadata.uid == item.metadata.uid
+                is_cached = cached is not None and not _is_another(cached, item)
                 if event.type == "DELETED":
+                    if is_cached and not item.metadata.uid and isinstance(item, Unreadable):
+                        # Perhaps this is the late end of an earlier object of its name: a list says whether it exists.
+                        raise ExpiredError(f"the uid of {key}, which was deleted, cannot be read")
                     if is_cached:
                         self._remove(key)
                     self._report_in_use(key)
@@ -402,7 +407,7 @@ class Reflector(Generic[T]):
     def _store(self, key: str, item: T | Unreadable) -> None:
         """Store an object and report the change to the sink."""
         old = self.objects.get(key)
-        if old is not None and old.metadata.uid != item.metadata.uid:  # deleted and created again, both unseen
+        if old is not None and _is_another(old, item):  # deleted and created again, both unseen
             self._remove(key)
             old = None
         if isinstance(item, Unreadable):
@@ -410,6 +415,8 @@ class Reflector(Generic[T]):
             in_use = "the last version that could be read stays in use, if there was one"
             self._set_aside(key, "unreadable", f"{key} cannot be read; {in_use}", item.problem)
             return
+        if (known := self.set_aside.get(key)) and known.reason == "failed":
+            old = None  # the sink does not have it: a list that shows the same version must not count as taken in
         is_same = old is not None and old.metadata.resource_version == item.metadata.resource_version
         if not is_same or self._reports_unchanged:
             self.objects[key] = item
@@ -456,3 +463,13 @@ class Reflector(Generic[T]):
             self._failures_in_a_row = 0
             self._backoff.reset()
             self._interruption.recovered()
+
+
+def _is_another(cached: Object, item: Object) -> bool:
+    """Return whether ``item`` is not the ``cached`` object of its name, but was created after that was deleted.
+
+    An unreadable object whose uid cannot be found either is taken for the same one: what was known of it stays.
+    """
+    if isinstance(item, Unreadable) and not item.metadata.uid:
+        return False
+    return cached.metadata.uid != item.metadata.uid

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch.kinds import (
     Kind,
+    ListPage,
     ObjectIdentity,
     ObjectList,
     T,
@@ -54,7 +55,7 @@ async def find_missing_changes(client: Client, kind: Kind[T], objects: Mapping[s
     """Compare ``objects``, which may change meanwhile, with those that exist. Raises as ``list_pages`` does."""
 
     async def compare(limit: int) -> MissingChanges:
-        until_version, listed_at, existing = 0, 0, set[str]()
+        until_version, listed_at, existing, all_have_names = 0, 0, set[str](), True
         pages = list_pages(client, kind.path, kind.params, _read_identities, limit=limit, accept=ONLY_METADATA)
         async with aclosing(pages):
             async for page in pages:
@@ -65,12 +66,15 @@ async def find_missing_changes(client: Client, kind: Kind[T], objects: Mapping[s
                     cached = objects.get(key)
                     if cached is None or version_of(cached) < version:
                         until_version = max(until_version, version)
+                if isinstance(page, ListPage) and page.unidentified:
+                    all_have_names = False
                 await asyncio.sleep(0)
-        # An object that the watch has shown since the list was taken is not missing in it for being deleted.
+        # An object that the watch has shown since the list was taken is not missing in it for being deleted. Where an
+        # item has no name, any missing one may be that item: no deletion comes, and a leader would wait for ever.
         deleted = {
             key: item.metadata.uid
             for key, item in objects.items()
-            if key not in existing and version_of(item) <= listed_at
+            if all_have_names and key not in existing and version_of(item) <= listed_at
         }
         return MissingChanges(until_version, deleted)
 
