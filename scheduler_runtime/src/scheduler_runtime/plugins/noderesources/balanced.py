@@ -106,16 +106,18 @@ class BalanceScores(IncrementalUpdate):
         self._ones: Floats = np.zeros(0)
         self._without: Shares = np.zeros(0, np.int32)
         """The balance of each node without the pod, less the offset."""
-        self._largest = 0
+        self._largest = self._least = 0
         self._is_offered_everywhere = True
 
     def write(self, nodes: NodeTable) -> None:
         whole = [nodes.allocatable(resource) for resource in self._resources]
         used = [nodes.requested(resource) for resource in self._resources]
         self._largest = max(int(amounts.max(initial=0)) for amounts in (*whole, *used))
+        self._least = min(int(amounts.min(initial=0)) for amounts in used)
         self._is_offered_everywhere = all(bool((amounts > 0).all()) for amounts in whole)
         self._whole = [amounts.astype(np.float64) for amounts in whole]
-        self._used = [amounts.astype(np.float64) for amounts in used]
+        # Sums that wrapped around int64 are not scored by these arrays (``is_exact``); they only must fit them.
+        self._used = [np.maximum(amounts, 0).astype(np.float64) for amounts in used]
         self._ones = np.ones(len(nodes))
         if self._is_offered_everywhere:
             self._without = self._balance(0, 0) - np.int32(_OFFSET)
@@ -124,16 +126,17 @@ class BalanceScores(IncrementalUpdate):
         parts = []
         for index, resource in enumerate(self._resources):
             whole, used = nodes.allocatable(resource).item(row), nodes.requested(resource).item(row)
-            self._largest = max(self._largest, whole, used)
+            self._largest, self._least = max(self._largest, whole, used), min(self._least, used)
             self._is_offered_everywhere = self._is_offered_everywhere and whole > 0
-            self._whole[index][row], self._used[index][row] = whole, used
+            self._whole[index][row], self._used[index][row] = whole, max(used, 0)
             parts.append((used, whole))
         if self._is_offered_everywhere:
             self._without[row] = row_balance(parts) - _OFFSET
 
     def is_exact(self, first: int, second: int) -> bool:
         """True if :meth:`scores` are those of upstream's formula, with these amounts more in use."""
-        return self._is_offered_everywhere and max(self._largest, first, second) < _EXACT_BELOW
+        is_ordinary = self._least >= 0 and self._is_offered_everywhere
+        return is_ordinary and max(self._largest, first, second) < _EXACT_BELOW
 
     def scores(self, first: int, second: int) -> Ints:
         """The scores with these amounts more in use."""

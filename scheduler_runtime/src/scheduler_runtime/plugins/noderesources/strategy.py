@@ -80,7 +80,7 @@ class RequestedShares:
         self._level: Floats = self._rate
         self._bound = np.maximum if of_free else np.minimum
         self._bounds: Shares = np.zeros(0, np.int32)  # Comparing with an array is quicker than with a number.
-        self._largest = 0
+        self._largest = self._least = 0
         self._steepest = 0.0
         self.is_offered_everywhere = True
 
@@ -93,7 +93,7 @@ class RequestedShares:
         self._rate = np.where(whole > 0, rate, 0.0)
         self._level = np.where(whole > 0, level, 0.0)
         self._bounds = np.full(len(nodes), MAX_SCORE - self._empty, np.int32)
-        self._largest = int(whole.max(initial=0))
+        self._largest, self._least = int(whole.max(initial=0)), int(used.min(initial=0))
         self._steepest = float(np.abs(self._rate).max(initial=0.0))
         self.is_offered_everywhere = bool((whole > 0).all())
 
@@ -107,12 +107,14 @@ class RequestedShares:
         rate = self._sign * MAX_SCORE / whole
         self._rate[row] = rate
         self._level[row] = self._overcommitted if used > whole else self._empty + 0.5 / whole + used * rate
-        self._largest = max(self._largest, whole)
+        self._largest, self._least = max(self._largest, whole), min(self._least, used)
         self._steepest = max(self._steepest, abs(rate))
 
     def is_exact(self, amount: int) -> bool:
         """True if :meth:`shares` are those of dividing whole numbers."""
-        return self._largest < EXACT_BELOW and 0 <= amount * self._steepest < _MAX_HUNDREDTHS
+        # Requests that wrapped around int64 may be negative in sum: they leave the range of an int32.
+        is_ordinary = self._least >= 0 and self._largest < EXACT_BELOW
+        return is_ordinary and 0 <= amount * self._steepest < _MAX_HUNDREDTHS
 
     def shares(self, amount: int) -> Shares:
         """The hundredths, from 0 to 100, with ``amount`` more in use; 0 where the resource is not offered."""
