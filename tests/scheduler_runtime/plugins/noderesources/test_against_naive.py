@@ -196,7 +196,9 @@ def test_numbers_up_to_what_64_bits_hold(nodes: list[tuple[int, int]], amount: i
     cluster, pod = huge([(whole, min(used, 2**63 - 1 - amount)) for whole, used in nodes], amount)
     for strategy, formula in STRATEGIES:
         actual = scores(fit_with(strategy, {"memory": 1}), pod, cluster)
-        assert actual == naive(cluster, pod.requests.pending, {"memory": 1}, formula, scored=True)
+        theirs = naive(cluster, pod.requests.pending, {"memory": 1}, formula, scored=True)
+        # Upstream refuses a score out of range, and with it the attempt; ours is the nearest (docs/compared.md).
+        assert actual == {name: min(max(score, 0), 100) for name, score in theirs.items()}
     for version, formula in VERSIONS:
         weights = {"memory": 1, "ephemeral-storage": 1}
         assert scores(balance_of(weights, version), pod, cluster) == balanced(cluster, pod, weights, formula)
