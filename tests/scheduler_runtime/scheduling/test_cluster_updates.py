@@ -452,6 +452,22 @@ def test_a_pod_on_a_node_whose_next_version_cannot_be_taken_in_is_counted_once(t
     assert there.cache.table.requested("cpu").tolist() == [0]
 
 
+def test_a_pod_whose_deletion_cannot_be_taken_in_is_whole_and_not_remembered(
+    there: Updated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.see_node(None, node("n"))
+    with pytest.raises(RecursionError):
+        there.see(None, on("n", poisoned("a")))
+    with monkeypatch.context() as patched:
+        patched.setattr("scheduler_runtime.state.table.table.host_ports", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            there.see(on("n", poisoned("a")), None)
+    assert not there.updates._pods_set_aside
+    assert (there.cache.table.pod_counts.tolist(), len(there.cache)) == ([1], 1)
+    there.see(on("n", poisoned("a")), None)
+    assert (there.cache.table.pod_counts.tolist(), len(there.cache)) == ([0], 0)
+
+
 def test_a_pod_whose_affinity_cannot_be_taken_in_still_takes_what_it_requests(there: Updated) -> None:
     there.see_node(None, node("n"))
     bad = on("n", ours("a", affinity={"podAffinity": {}}))

@@ -90,8 +90,10 @@ class ClusterUpdates:
         self._revisions = revisions
         self._clock = clock
         self.failures = FailureLog(logger)
-        self._set_aside: set[str] = set()
-        """The uids of pods and the names of nodes whose last version was not taken in."""
+        self._nodes_set_aside: set[str] = set()
+        """The names of nodes whose last version was not taken in."""
+        self._pods_set_aside: set[str] = set()
+        """The uids of pods whose last version was not taken in."""
 
     # What the reflectors show
 
@@ -103,14 +105,14 @@ class ClusterUpdates:
     def node(self, change: Change[Node]) -> None:
         """Apply a change of a node. Raises whatever goes wrong with it, after which the node is left out."""
         node = change.new or change.old
-        if node is not None and node.name in self._set_aside:
-            self._set_aside.discard(node.name)
+        if node is not None and node.name in self._nodes_set_aside:
+            self._nodes_set_aside.discard(node.name)
             change = Change(None, change.new)  # to everybody here it is a new one
         try:
             self._apply_node(change)
         except Exception:
             if change.new is not None:
-                self._set_aside.add(change.new.name)
+                self._nodes_set_aside.add(change.new.name)
                 if self._cache.table.row(change.new.name) is not None:
                     self._cache.remove_node(change.new.name)
             raise
@@ -118,22 +120,21 @@ class ClusterUpdates:
     def pod(self, change: Change[Pod]) -> None:
         """Apply a change of a pod, whichever scheduler it belongs to. Raises whatever goes wrong with it."""
         pod = change.new or change.old
-        if pod is not None and pod.metadata.uid in self._set_aside and change.new is not None:
-            self._set_aside.discard(pod.metadata.uid)
-            change = Change(None, change.new)
+        if pod is not None and pod.metadata.uid in self._pods_set_aside:
+            self._pods_set_aside.discard(pod.metadata.uid)  # also if its deletion fails: nobody shows the pod again
+            if change.new is not None:
+                change = Change(None, change.new)
         try:
             self._apply_pod(change)
         except Exception as error:
             if change.new is not None:
-                self._set_aside.add(change.new.metadata.uid)
                 self._set_pod_aside(change.new, error)
             raise
-        if change.new is None and pod is not None:
-            self._set_aside.discard(pod.metadata.uid)
 
     def _set_pod_aside(self, pod: Pod, error: Exception) -> None:
         """Leave nothing of ``pod`` half done."""
         uid = pod.metadata.uid
+        self._pods_set_aside.add(uid)
         if pod.spec.node_name:
             self._queue.remove(uid)
             self._nominations.forget(uid)
@@ -218,7 +219,6 @@ class ClusterUpdates:
                     self._on_waiting(None, pod)  # no event: the pod itself is not new to anybody
                 except Exception as error:  # noqa: BLE001 - the others of its profile come to wait
                     self.failures.log("a pod of an added profile cannot be taken in", error, pod=pod.key)
-                    self._set_aside.add(pod.metadata.uid)
                     self._set_pod_aside(pod, error)
                 if self._cache.is_assumed(pod.metadata.uid):
                     self._queue.mark_binding(pod.metadata.uid)  # it was ours before, and is on its way since then

@@ -97,9 +97,10 @@ class Cache:
 
     def remove(self, uid: str) -> PlacedPod | None:
         """Remove a pod that was deleted or has ended, assumed or not; return it as it was here."""
-        placed = self._pods.pop(uid, None)
+        placed = self._pods.get(uid)
         if placed:
-            self.table.remove_pod(placed.pod, placed.node)
+            self.table.remove_pod(placed.pod, placed.node)  # first, as in ``assume``: if it raises, the pod is in both
+            del self._pods[uid]
             self.victims.forget(uid)
         return placed
 

@@ -245,9 +245,12 @@ class Table(TableReader):
         row = self._columns.rows.get(node_name)
         if row is not None:
             # The version that was counted: the one that the caller has may request something else.
-            counted = self._columns.pods[row].pop(pod.metadata.uid)
-            self._count(row, counted, -1)
-            return counted
+            pods = self._columns.pods[row]
+            version = pods[pod.metadata.uid]
+            counted = _Counted.of(version)  # before it is taken out: if this raises, the table is as it was
+            del pods[pod.metadata.uid]
+            self._count(row, version, -1, counted)
+            return version
         pods = self._pods_of_unknown_nodes[node_name]
         set_aside = pods.pop(pod.metadata.uid)
         if not pods:
