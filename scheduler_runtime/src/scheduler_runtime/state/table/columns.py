@@ -341,15 +341,15 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     if pod.spec.init_containers:
         sidecars = (container for container in pod.spec.init_containers if container.restart_policy == "Always")
         containers = (*sidecars, *containers)
-    ports: tuple[HostPort, ...] = ()
+    ports: list[HostPort] = []
     for container in containers:
         if container.ports:
-            ports += tuple(
+            ports += [
                 HostPort(port.host_ip or EVERY_ADDRESS, port.protocol or "TCP", port.host_port)
                 for port in container.ports
                 if port.host_port > 0
-            )
-    return ports
+            ]
+    return tuple(ports)
 
 
 class PortCounts:
