@@ -31,6 +31,7 @@ class PluginHandle:
         self._plugin = plugin
         self._watches = watches
         self._context = context
+        self._claimed = context.services.victims.uids
 
     @property
     def client(self) -> Binds:
@@ -131,7 +132,7 @@ class PluginHandle:
 
     def is_leaving(self, pod: Pod) -> bool:
         """Return whether ``pod`` is being deleted, or has been claimed to make room for another one."""
-        return pod.metadata.deletion_timestamp is not None or pod.metadata.uid in self._context.services.victims
+        return pod.metadata.deletion_timestamp is not None or pod.metadata.uid in self._claimed
 
     def claim_victims(self, preemptor: Pod, victims: Iterable[Pod]) -> None:
         """Count ``victims`` as leaving from now on, because ``preemptor`` needs their room."""

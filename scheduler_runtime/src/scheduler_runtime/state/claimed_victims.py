@@ -12,7 +12,7 @@ other faster than that, and must neither take a victim for one that stays nor as
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 
 from scheduler_runtime.state.objects import Pod
 
@@ -23,6 +23,8 @@ class ClaimedVictims:
     def __init__(self) -> None:
         self._preemptors: dict[str, set[str]] = {}
         """By the victim's uid: the uids of those that need its room."""
+        self.uids: KeysView[str] = self._preemptors.keys()
+        """The uids of the victims, at any moment."""
         self._asked: set[str] = set()
 
     def __contains__(self, uid: object) -> bool:
