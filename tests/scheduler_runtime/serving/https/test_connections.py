@@ -158,17 +158,19 @@ def test_a_slow_client_gets_each_of_its_responses_whole_and_in_order() -> None:
         assert (second[-4:], third[-2:]) == (b"slow", b"ok")
 
 
-def test_responses_that_are_not_read_do_not_pile_up() -> None:
+def send_without_end(caller: socket.socket) -> None:
+    """Send requests until that fails."""
+    while True:
+        caller.sendall(LIVEZ * 1000)
+
+
+def test_a_client_that_asks_without_end_and_reads_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "CLOSING_SECONDS", 0.3)
     certificate = choose_certificate(TlsSettings(), "127.0.0.1")
     with serve(ENDPOINTS, "127.0.0.1", 0, certificate=certificate) as port, client(port) as caller:
-        with UNVERIFIED.wrap_socket(caller) as secured:
-            secured.settimeout(0.2)
-            sent, request = 0, LIVEZ * 1000
-            with contextlib.suppress(TimeoutError):
-                while sent < 200 << 20:
-                    secured.sendall(request)
-                    sent += len(request)
-            assert sent < 200 << 20  # the server stopped reading before it had to remember much
+        with UNVERIFIED.wrap_socket(caller) as secured, pytest.raises(OSError, match=r"\w") as ended:
+            send_without_end(secured)
+        assert not isinstance(ended.value, TimeoutError)
         assert get(port, "/livez", scheme="https") == (200, "ok")
 
 
@@ -194,30 +196,95 @@ def test_an_address_with_many_connections_loses_its_own(monkeypatch: pytest.Monk
         assert is_open(scraper)
 
 
-def test_health_answers_while_every_thread_waits_for_the_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+class SlowApiServer:
+    """Allows everything, but what begins with /slow only after ``released``."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+        self.reviews = threading.Semaphore(0)
+        self.paths: list[str] = []
+
+    def caller(self, token: str) -> Caller | None:
+        raise NotImplementedError
+
+    def allows(self, caller: Caller, verb: str, path: str) -> tuple[bool, str]:
+        self.paths.append(path)
+        self.reviews.release()
+        if path.startswith("/slow"):
+            self.released.wait(30)
+        return True, ""
+
+    def wait_for_reviews(self, count: int) -> None:
+        """Return when so many more have begun."""
+        for _ in range(count):
+            assert self.reviews.acquire(timeout=30)
+
+
+@pytest.fixture
+def api_server() -> Iterator[SlowApiServer]:
+    """An API server whose answers wait until the test ends, or releases them."""
+    api_server = SlowApiServer()
+    yield api_server
+    api_server.released.set()
+
+
+def send_slow_requests(callers: list[socket.socket]) -> None:
+    """Send a request on each connection, of a path that nobody knows yet."""
+    for number, caller in enumerate(callers):
+        caller.sendall(f"GET /slow/{number} HTTP/1.1\r\n\r\n".encode())
+
+
+def test_health_answers_while_every_thread_waits_for_the_api_server(
+    api_server: SlowApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(servers, "THREADS", 2)
-    released, asked = threading.Event(), threading.Semaphore(0)
-
-    class Stuck:
-        def caller(self, token: str) -> Caller | None:
-            raise NotImplementedError
-
-        def allows(self, caller: Caller, verb: str, path: str) -> tuple[bool, str]:
-            asked.release()
-            released.wait(30)
-            return True, ""
-
-    access = Access(Stuck(), AccessRules())
+    access = Access(api_server, AccessRules())
     with serve(ENDPOINTS, "127.0.0.1", 0, access=access) as port, contextlib.ExitStack() as stack:
         waiting = [stack.enter_context(client(port)) for _ in range(4)]
-        for number, caller in enumerate(waiting):
-            caller.sendall(f"GET /{number} HTTP/1.1\r\n\r\n".encode())
-        assert asked.acquire(timeout=30)
-        assert asked.acquire(timeout=30)
+        send_slow_requests(waiting)
+        api_server.wait_for_reviews(2)
         assert get(port, "/livez") == (200, "ok")
         assert get(port, "/readyz?verbose") == (200, "[+]ping ok\nreadyz check passed\n")
-        released.set()
+        api_server.released.set()
         assert [caller.recv(12) for caller in waiting] == [b"HTTP/1.1 404"] * 4
+
+
+def test_pages_of_one_address_leave_threads_for_those_of_others(
+    api_server: SlowApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "THREADS", 3)
+    monkeypatch.setattr(servers, "THREADS_PER_ADDRESS", 2)
+    access = Access(api_server, AccessRules())
+    with serve(ENDPOINTS, "127.0.0.1", 0, access=access) as port, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(client(port, "127.0.0.2")) for _ in range(5)]
+        send_slow_requests(waiting)
+        api_server.wait_for_reviews(2)
+        for _ in range(2):
+            assert get(port, "/long") == (200, LONG)
+        assert sum(path.startswith("/slow") for path in api_server.paths) == 2
+        api_server.released.set()
+        assert [caller.recv(12) for caller in waiting] == [b"HTTP/1.1 404"] * 5
+
+
+def test_a_request_whose_connection_was_ended_is_not_reviewed(
+    api_server: SlowApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "CONNECTIONS", 4)
+    monkeypatch.setattr(servers, "THREADS", 2)
+    access = Access(api_server, AccessRules())
+    with serve(ENDPOINTS, "127.0.0.1", 0, access=access) as port, contextlib.ExitStack() as stack:
+        callers = [stack.enter_context(client(port)) for _ in range(2)]
+        send_slow_requests(callers)
+        api_server.wait_for_reviews(2)
+        for number in range(20):
+            callers.append(stack.enter_context(client(port)))
+            assert is_open(callers[-1])  # so the server has read what the one before sent
+            callers[-1].sendall(f"GET /later/{number} HTTP/1.1\r\n\r\n".encode())
+        # All but the last few have been sent away, before the API server answers.
+        assert all(responses(caller) == [] for caller in callers[2:10])
+        api_server.released.set()
+        assert callers[-1].recv(12) == b"HTTP/1.1 404"
+        assert len(api_server.paths) <= 2 + 4
 
 
 # Odd requests
@@ -227,6 +294,8 @@ def test_health_answers_while_every_thread_waits_for_the_api_server(monkeypatch:
     ("request_bytes", "statuses"),
     [
         pytest.param(LIVEZ + LIVEZ + b"GET /livez HTTP/1.0\r\n\r\n", [200, 200, 200], id="one-after-the-other"),
+        pytest.param(LIVEZ * 17, [200] * 16 + [429], id="too-many-at-once"),
+        pytest.param(LIVEZ * 2000, [200] * 16 + [429], id="far-too-many-at-once"),
         pytest.param(LIVEZ[:-2] + b"Content-Length: 36\r\n\r\n" + LIVEZ, [200], id="a-body-is-no-request"),
         pytest.param(LIVEZ[:-2] + b"Content-Length: 0\r\n\r\n" + LIVEZ[:-2] + b"Connection: close\r\n\r\n", [200, 200],
                      id="an-empty-body"),

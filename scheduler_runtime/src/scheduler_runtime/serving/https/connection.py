@@ -30,7 +30,7 @@ from httptools import (
 )
 
 from scheduler_runtime.serving.https.access import Caller
-from scheduler_runtime.serving.https.routes import TEXT, EndpointResponse
+from scheduler_runtime.serving.https.routes import TEXT, EndpointResponse, too_many_requests
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,8 @@ LONGEST_HEAD = 64 << 10
 """Bytes of a request line with its header fields."""
 LONGEST_TARGET = 4096
 """Bytes of a path with its query: each is looked at several times."""
+MOST_REQUESTS = 16
+"""Requests of one connection that may wait for their responses. A read of 64 KiB could bring thousands."""
 WRITE_BYTES = 64 << 10
 WRITES_AT_ONCE = 16
 """A long response is sent in steps, between which others are answered."""
@@ -79,16 +81,16 @@ class ConnectionServer(Protocol):
         """Return the context for a new connection, None if there is no usable certificate."""
         ...
 
-    def opened(self, connection: Connection) -> None:
+    def add(self, connection: Connection) -> None:
         """Count ``connection``, whose address is known now."""
         ...
 
-    def begin(self, connection: Connection, request: ReceivedRequest) -> None:
+    def begin_response(self, connection: Connection, request: ReceivedRequest) -> None:
         """Make the response to ``request``, and pass it to ``connection.send``, now or later."""
         ...
 
-    def ended(self, connection: Connection) -> None:
-        """Forget ``connection``."""
+    def forget(self, connection: Connection) -> None:
+        """Forget ``connection``, which has ended."""
         ...
 
 
@@ -128,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parser = HttpRequestParser(self)
         self._head_bytes = 0
         self._target = b""
-        self._fields: dict[bytes, list[bytes]] = {}
+        self._fields: dict[bytes, bytearray] = {}
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -142,14 +144,14 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         self._limit_time(HEAD_SECONDS)
-        self._service.opened(self)
+        self._service.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._is_complete, self._is_sending, self._unsent = True, False, memoryview(b"")
         self._requests.clear()
-        self._service.ended(self)
+        self._service.forget(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._service.buffer
@@ -224,22 +226,31 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(EndpointResponse(431, TEXT, text))
 
     def on_url(self, part: bytes) -> None:
-        self._target += part
+        if not self._is_complete:
+            self._target += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # No others: thousands of small fields would take many times as much memory here as they had bytes.
-        if (name := name.lower()) in FIELDS:
-            self._fields.setdefault(name, []).append(value)
+        # No others, and those joined at once: thousands of small fields would take many times as much memory here as
+        # they had bytes.
+        if (name := name.lower()) not in FIELDS or self._is_complete:
+            return
+        if name in self._fields:
+            self._fields[name] += b"," + value
+        else:
+            self._fields[name] = bytearray(value)
 
     def on_headers_complete(self) -> None:
         if self._is_complete:
             return
-        fields = {name: b",".join(values) for name, values in self._fields.items()}
+        fields = self._fields
         # A body is not read but ends the connection, or it could be taken for the next request.
         has_body = b"transfer-encoding" in fields or fields.get(b"content-length", b"0").strip(b"0") != b""
         closes = has_body or not self._parser.should_keep_alive() or self._parser.should_upgrade()
         method = self._parser.get_method().decode("latin-1")
-        if method not in ("GET", "HEAD"):
+        if len(self._requests) >= MOST_REQUESTS:
+            text = f"a connection may have {MOST_REQUESTS} requests without a response; send the next one after them"
+            self._refuse(too_many_requests(text, 1))
+        elif method not in ("GET", "HEAD"):
             self._refuse(not_allowed(method))
         elif len(self._target) > LONGEST_TARGET:
             self._refuse(EndpointResponse(414, TEXT, f"a path with its query may have {LONGEST_TARGET} bytes\n"))
@@ -274,7 +285,7 @@ class Connection(asyncio.BufferedProtocol):
             self.send(request)
         else:
             self._current = request
-            self._service.begin(self, request)
+            self._service.begin_response(self, request)
 
     def send(self, response: EndpointResponse) -> None:
         """Send the response to the request that was begun."""
@@ -317,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stage = Stage.WAITING
         self._limit_time(HEAD_SECONDS if self._head_bytes else IDLE_SECONDS)
         if self._requests:
-            asyncio.get_running_loop().call_soon(self._begin_next)  # others first: a client may have sent hundreds
+            asyncio.get_running_loop().call_soon(self._begin_next)  # others first: a client may have sent several
         else:
             self._transport.resume_reading()
 

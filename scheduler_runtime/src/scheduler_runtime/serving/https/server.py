@@ -14,7 +14,7 @@ import resource
 import socket
 import ssl
 import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +32,8 @@ CONNECTIONS = 1024
 """How many connections are open at a time, some 50 KB each. One more ends the idlest of ``OpenConnections``."""
 THREADS = 32
 """Pages that are made at a time; further requests wait for one of them."""
+THREADS_PER_ADDRESS = 8
+"""How many of them may be for one address, which could hold all others up while the API server is slow."""
 BACKLOG = 1024
 """Connections that the kernel accepts for us. With fewer, a probe in a crowd would be sent again after a second."""
 ACCEPTED_AT_ONCE = 16
@@ -151,9 +153,10 @@ class Server:
         self._end = asyncio.Event()
         self._connections = OpenConnections()
         self._most = most_connections()
-        self._threads = 0
-        self._waiting: deque[tuple[Connection, ReceivedRequest]] = deque()
-        """Requests for which no thread is free."""
+        self._threads = Counter[str]()
+        """The threads that make pages, by the addresses of their clients."""
+        self._waiting: dict[Connection, ReceivedRequest] = {}
+        """Requests for which no thread is free, in the order of their arrival; a connection has one under way."""
 
     def run(self, listener: socket.socket) -> None:
         """Serve until ``end`` is called."""
@@ -178,18 +181,19 @@ class Server:
 
     # Called by connections, in the event loop.
 
-    def opened(self, connection: Connection) -> None:
+    def add(self, connection: Connection) -> None:
         """Count ``connection``; if it is one too many, another one ends."""
         self._connections.add(connection)
         if len(self._connections) > self._most:
             idlest = self._connections.idlest()
-            self._connections.discard(idlest)
+            self.forget(idlest)
             idlest.abort()
             logger.debug("connection ended", extra={"by": idlest.address, "because": f"of {self._most} the idlest"})
 
-    def ended(self, connection: Connection) -> None:
-        """Forget ``connection``."""
+    def forget(self, connection: Connection) -> None:
+        """Forget ``connection``, and the request that it waits for: nobody would read the response."""
         self._connections.discard(connection)
+        self._waiting.pop(connection, None)
 
     def tls_context(self) -> ssl.SSLContext | None:
         """Return the context for a new connection; logs why if there is none."""
@@ -204,21 +208,25 @@ class Server:
         self._certificate_trouble.recovered()
         return context
 
-    def begin(self, connection: Connection, request: ReceivedRequest) -> None:
+    def begin_response(self, connection: Connection, request: ReceivedRequest) -> None:
         """Make the response to ``request``: at once to a health check, else in a thread as soon as one is free."""
         self._connections.renew(connection)
         is_open = self._access is None or not self._access.needs_review(request.target, request.authorization)
         if is_open and self._endpoints.is_health_check(request.target):
             connection.send(self._respond(connection.address, request))
         else:
-            self._waiting.append((connection, request))
+            self._waiting[connection] = request
             self._start_threads()
 
     def _start_threads(self) -> None:
-        while self._waiting and self._threads < THREADS:
-            thread = threading.Thread(target=self._respond_in_thread, args=self._waiting.popleft(), daemon=True)
-            thread.start()
-            self._threads += 1
+        while self._threads.total() < THREADS:
+            may_begin = (one for one in self._waiting if self._threads[one.address] < THREADS_PER_ADDRESS)
+            connection = next(may_begin, None)
+            if connection is None:
+                return
+            arguments = connection, self._waiting.pop(connection)
+            threading.Thread(target=self._respond_in_thread, args=arguments, daemon=True).start()
+            self._threads[connection.address] += 1
 
     def _respond_in_thread(self, connection: Connection, request: ReceivedRequest) -> None:
         response = self._respond(connection.address, request)
@@ -226,7 +234,7 @@ class Server:
             self._loop.call_soon_threadsafe(self._finish, connection, response)
 
     def _finish(self, connection: Connection, response: EndpointResponse) -> None:
-        self._threads -= 1
+        self._threads -= Counter((connection.address,))  # without those that have none any more
         connection.send(response)
         self._start_threads()
 
