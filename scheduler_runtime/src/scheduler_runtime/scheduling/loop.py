@@ -71,8 +71,10 @@ class SchedulingLoop:
         self._paused_at = 0.0
         self._entry: QueuedPod | None = None
         """The pod that was taken last."""
-        self._decided_from = self._cpu_began = 0.0
-        """The time, and the CPU time of this thread, when deciding about it began or extenders answered last."""
+        self._cpu_began = 0.0
+        """The CPU time of this thread when deciding about it began, or when extenders answered last."""
+        self._busy_since = 0.0
+        """When the last attempt ended, extenders answered last, or a pod came after there was none."""
         self._logged_slow_at = float("-inf")
 
     async def run(self) -> None:
@@ -103,8 +105,7 @@ class SchedulingLoop:
             self.queue.mark_binding(entry.uid)
             return
 
-        began = self._decided_from = self._clock()
-        self._cpu_began = thread_time()
+        began, self._cpu_began = self._clock(), thread_time()
         try:
             outcome = await self.decide(entry)
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
@@ -117,8 +118,9 @@ class SchedulingLoop:
             self._failed.error(entry.pod, str(error), began)
             return
 
+        ended = self._clock()
         if outcome is not None:
-            self._metrics.decision_seconds.observe(self._clock() - began)
+            self._metrics.decision_seconds.observe(ended - began)
         match outcome:
             case Placed():
                 if thread_time() - self._cpu_began > SLOW_SECONDS:
@@ -131,6 +133,7 @@ class SchedulingLoop:
                     after_flush=entry.was_flushed,
                 )
                 self._binding.start(outcome, attempt)
+                self._busy_since = ended
             case Unschedulable():
                 self._charge(entry, has_failed=True)
                 if outcome.nomination and outcome.nomination.work:
@@ -166,7 +169,7 @@ class SchedulingLoop:
                 case question:
                     try:
                         answers = await extenders.answer(question, entry.pod, answers, self._cache.table)
-                        self._decided_from, self._cpu_began = self._clock(), thread_time()  # others ran meanwhile
+                        self._busy_since, self._cpu_began = self._clock(), thread_time()  # others ran meanwhile
                     except (ExtenderError, RawObjectError):
                         if entry.uid not in self.queue:
                             return None
@@ -182,7 +185,9 @@ class SchedulingLoop:
     def _charge(self, entry: QueuedPod, *, has_failed: bool) -> None:
         """Count what the attempt took from the others: pods that are slow, or fail on and on, yield (docs/adr/0026)."""
         now, cpu_seconds = self._clock(), thread_time() - self._cpu_began
-        if not self.queue.charge(entry, now - self._decided_from, now, cpu_seconds=cpu_seconds, has_failed=has_failed):
+        # From the end of the attempt before: what reports of failures take belongs to it.
+        seconds, self._busy_since = now - self._busy_since, now
+        if not self.queue.charge(entry, seconds, now, cpu_seconds=cpu_seconds, has_failed=has_failed):
             return
         self._metrics.count_slow_attempt(entry.profile)
         if now - self._logged_slow_at > SLOW_LOG_SECONDS:
@@ -201,6 +206,7 @@ class SchedulingLoop:
         """Return the next pod; let everything else run now and then, and while there is no pod to take."""
         if not self._slots.has_room.is_set():
             await self._slots.has_room.wait()
+            self._busy_since = self._clock()
         now = self._clock()
         if now - self._paused_at > SLICE_SECONDS:
             await asyncio.sleep(0)
@@ -213,5 +219,5 @@ class SchedulingLoop:
                     await self.queue.ready.wait()
             except TimeoutError:
                 pass  # some pod has backed off long enough
-            self._paused_at = self._clock()
+            self._paused_at = self._busy_since = self._clock()
         return entry

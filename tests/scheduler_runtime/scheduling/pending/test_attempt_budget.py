@@ -73,8 +73,17 @@ def test_a_namespace_with_many_slow_specs_yields_until_its_pods_were_tried(pendi
     for number in range(100):
         pending.add(in_namespace(f"slow-{number}", "bad"), "default", 0)
     pending.add(in_namespace("other", "good"), "default", 1)
-    tried = [attempt(pending, 0.3, 1) for _ in range(4)]
-    assert tried == ["slow-0", "slow-1", "slow-2", "other"]
+    tried = [attempt(pending, 0.3, 1) for _ in range(11)]
+    assert tried == [*(f"slow-{number}" for number in range(10)), "other"]
+
+
+def test_a_namespace_is_not_remembered_for_ever(pending: SchedulingQueue) -> None:
+    for number in range(30):
+        pending.add(in_namespace(f"slow-{number}", "any"), "default", number)
+    for number in range(29):
+        attempt(pending, 0.06, 30 * number, fails=False)
+    pending.add(in_namespace("other", "good"), "default", 1000)
+    assert attempt(pending, 0.3, 1000) == "slow-29"
 
 
 def test_pods_that_fail_once_more_yield_to_new_ones_when_they_are_many(pending: SchedulingQueue) -> None:

@@ -190,7 +190,7 @@ class SchedulingQueue:
         if self._waking:
             self._continue_waking(now)
         is_exceeded = self._budget.is_exceeded(now)
-        entry = self._next_within_budget() if is_exceeded else self._next_active()
+        entry = self._next_within_budget(now) if is_exceeded else self._next_active()
         if entry is None and not (is_exceeded and others_underway):
             entry = self._yielding.pop()
         # KEP-5142: better a pod a second too early than a scheduler that idles.
@@ -210,9 +210,9 @@ class SchedulingQueue:
             return self._yielding.pop()
         return self._active.pop()
 
-    def _next_within_budget(self) -> QueuedPod | None:
+    def _next_within_budget(self, now: float) -> QueuedPod | None:
         """Take the first active pod out that need not yield; those before it yield from now on."""
-        while (entry := self._active.pop()) is not None and self._budget.concerns(entry):
+        while (entry := self._active.pop()) is not None and self._budget.concerns(entry, now):
             self._yielding.push(entry, entry.key)
         return entry
 
