@@ -58,6 +58,8 @@ FAMILIES: Mapping[str, Law] = {
     "berth_document_not_followed": process.documents,
     "berth_document_refusals_total": process.documents,
     "berth_objects_set_aside": process.objects,
+    "berth_yielding_pods": queue.yielding,
+    "berth_slow_attempts_total": queue.yielding,
 }
 """All families of a scheduler. A new one needs its rule here."""
 

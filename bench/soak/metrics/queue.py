@@ -34,6 +34,13 @@ def pending(scrape: Scrape, truth: Truth) -> Iterator[str]:
         yield from exactly("pending_pods that are active", queues["active",], 0)
 
 
+def yielding(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """No pod is left that lets others go first, and no more attempts were slow than there were."""
+    yield from exactly("yielding_pods", scrape.sum("berth_yielding_pods"), 0)
+    attempts = scrape.sum("scheduler_schedule_attempts_total")
+    yield from between("slow_attempts_total", scrape.sum("berth_slow_attempts_total"), 0, attempts)
+
+
 def rejected(scrape: Scrape, truth: Truth) -> Iterator[str]:
     """The leader has a rejecting plugin for each waiting pod; a standby for gated pods, and for those it let in."""
     plugins = scrape.by("scheduler_unschedulable_pods", "plugin")

@@ -51,6 +51,7 @@ def page() -> str:
     _count_attempt(metrics, "a", "Bind", "Error")  # the pod was gone
     metrics.observe_victims(2)
     metrics.observe_preemption("success", 0.3)
+    metrics.count_slow_attempt("b")
     for _ in range(3):
         metrics.plugin("NodeAffinity", "PreFilter", "Success").observe(0.001)
         metrics.plugin("NodeAffinity", "Filter", "Success").observe(0.001)
@@ -95,6 +96,7 @@ def _set_gauges(metrics: Metrics) -> None:
         "leader_election_master_status": {_of(name="kube-scheduler"): 1},
         "kubernetes_feature_enabled": {_of(name="Some", stage=""): 1, _of(name="Other", stage="ALPHA"): 0},
         "berth_document_not_followed": {_of(why="refused"): 0, _of(why="missing"): 0},
+        "berth_yielding_pods": {(): 0},
         "berth_objects_set_aside": {_of(resource="pods", reason="unreadable"): 0},
         "python_tasks": {(): 20},
     }

@@ -75,6 +75,8 @@ def test_metrics_that_differ_are_reported(change: dict[str, Any], words: str) ->
     [
         ('scheduler_cache_size{type="assumed_pods"}', 1, "cache_size of assumed pods is 1, and should be 0"),
         ('scheduler_pending_pods{queue="active"}', 1, "pending_pods that are active is 1, and should be 0"),
+        ("berth_yielding_pods", 1, "yielding_pods is 1, and should be 0"),
+        ('berth_slow_attempts_total{profile="b"}', 8, "slow_attempts_total is 8, and should be 0 to 7"),
         ('scheduler_goroutines{operation="binding"}', 1, "goroutines of bindings is 1, and should be 0"),
         ('scheduler_inflight_events{event="PodPop"}', 1, "inflight_events is 1, and should be 0"),
         (
