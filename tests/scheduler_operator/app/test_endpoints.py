@@ -1,6 +1,7 @@
 """Probes and metrics, over HTTP."""
 
 import asyncio
+import socket
 
 import aiohttp
 import pytest
@@ -55,3 +56,67 @@ def test_silent_connections_keep_no_probe_out_and_take_not_all_files(monkeypatch
             return status, ends
 
     assert asyncio.run(crowded()) == (200, [b""] * 32)
+
+
+def test_connections_whose_clients_read_nothing_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "CONNECTIONS", 8)
+    long_page = [fixed_gauge("up", "x" * (16 << 20), 1)]
+
+    async def crowded() -> list[BaseException | None]:
+        port, loop = free_port(), asyncio.get_running_loop()
+
+        async def connect() -> socket.socket:
+            caller = socket.socket()
+            caller.setblocking(False)
+            await loop.sock_connect(caller, ("127.0.0.1", port))
+            await loop.sock_sendall(caller, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await loop.sock_recv(caller, 4) == b"HTTP"
+            return caller
+
+        async def ask_without_end(caller: socket.socket) -> None:
+            while True:
+                await loop.sock_sendall(caller, b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 1000)
+
+        async with serve(Health(not_ready=""), lambda: long_page, "127.0.0.1", port):
+            callers = [await connect() for _ in range(16)]
+            clients = [asyncio.create_task(ask_without_end(caller)) for caller in callers]
+            ended, others = await asyncio.wait(clients[:8], timeout=10)
+            assert not others
+            for client in clients[8:]:
+                client.cancel()
+            await asyncio.wait(clients)
+            for caller in callers:
+                caller.close()
+            return [client.exception() for client in ended]
+
+    assert all(isinstance(problem, OSError) for problem in asyncio.run(crowded()))
+
+
+def test_connections_that_have_ended_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "CONNECTIONS", 8)
+    request = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    async def served_in_turn() -> bytes:
+        port = free_port()
+        async with serve(Health(not_ready=""), None, "127.0.0.1", port), aiohttp.ClientSession() as session:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for _ in range(20):
+                async with session.get(f"http://127.0.0.1:{port}/livez", headers={"Connection": "close"}) as response:
+                    assert response.status == 200
+            writer.write(request)
+            answer = await reader.readline()
+            writer.close()
+            return answer
+
+    assert asyncio.run(served_in_turn()) == b"HTTP/1.1 200 OK\r\n"
+
+
+def test_only_get_and_head_are_answered() -> None:
+    async def statuses() -> list[int]:
+        port = free_port()
+        async with serve(Health(not_ready=""), None, "127.0.0.1", port), aiohttp.ClientSession() as session:
+            responses = [await session.request(method, f"http://127.0.0.1:{port}{path}")
+                         for method, path in (("HEAD", "/livez"), ("POST", "/livez"), ("GET", "/x"))]  # fmt: skip
+            return [response.status for response in responses]
+
+    assert asyncio.run(statuses()) == [200, 405, 404]

@@ -1,8 +1,7 @@
 """HTTP endpoints of the operator: ``/livez``, ``/readyz`` and, by choice, ``/metrics``; also without leadership."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -14,6 +13,8 @@ from scheduler_runtime.metrics import Metric, exposition
 CONNECTIONS = 256
 """How many connections are open at a time; one more ends the oldest. Silent ones must not take all files that the
 process may open, which are 1,024 in many containers: it could not connect to the API server any more."""
+BACKLOG = 128
+"""Connections that the kernel accepts for us, and that are taken from it at once, before others end for them."""
 
 
 @dataclass(slots=True)
@@ -35,39 +36,47 @@ class Health:
             self.not_ready = reason
 
 
+class LimitedServer(web.Server):
+    """Has ``CONNECTIONS`` connections open at most: one more ends the oldest, also if its client reads nothing."""
+
+    def __init__(self, respond: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(respond, access_log=None)
+        self._open: dict[RequestHandler, asyncio.Transport] = {}
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """Count a connection."""
+        super().connection_made(handler, transport)
+        self._open[handler] = transport
+        if len(self._open) > CONNECTIONS:
+            self._open.pop(next(iter(self._open))).abort()  # close() would wait until the client has read all
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget a connection."""
+        super().connection_lost(handler, exc)
+        self._open.pop(handler, None)
+
+
 @asynccontextmanager
 async def serve(
     health: Health, metrics: Callable[[], Iterable[Metric]] | None, address: str, port: int
 ) -> AsyncIterator[None]:
     """Serve the endpoints until the context ends. They are open to everyone who reaches them, without TLS."""
 
-    async def livez(_: web.Request) -> web.Response:
-        return _probe_response(health.not_alive())
-
-    async def readyz(_: web.Request) -> web.Response:
-        return _probe_response(health.not_ready, health.remark)
-
-    app = web.Application()
-    app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
-    if metrics is not None:
-
-        async def metrics_page(_: web.Request) -> web.Response:
+    async def respond(request: web.BaseRequest) -> web.Response:
+        if request.method not in ("GET", "HEAD"):
+            raise web.HTTPMethodNotAllowed(request.method, ("GET", "HEAD"))
+        if request.path == "/livez":
+            return _probe_response(health.not_alive())
+        if request.path == "/readyz":
+            return _probe_response(health.not_ready, health.remark)
+        if request.path == "/metrics" and metrics is not None:
             return web.Response(text=exposition(metrics()), headers={"Content-Type": "text/plain; version=0.0.4"})
+        raise web.HTTPNotFound
 
-        app.router.add_get("/metrics", metrics_page)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    connections = LimitedServer(respond)
+    runner = web.ServerRunner(connections, shutdown_timeout=1.0)
     await runner.setup()
-    create_connection: Callable[[], RequestHandler] = runner.server  # type: ignore[assignment]  # there since setup()
-    connections: deque[RequestHandler] = deque()
-
-    def accept() -> RequestHandler:
-        connection = create_connection()
-        connections.append(connection)
-        if len(connections) > CONNECTIONS and (transport := connections.popleft().transport) is not None:
-            transport.close()
-        return connection
-
-    server = await asyncio.get_running_loop().create_server(accept, address, port, backlog=CONNECTIONS)
+    server = await asyncio.get_running_loop().create_server(connections, address, port, backlog=BACKLOG)
     try:
         yield
     finally:
