@@ -81,7 +81,7 @@ class Scene:
     async def change(self, text: DocumentText) -> None:
         plan = await self._planner.plan(text)
         assert isinstance(plan, Plan), str(plan)
-        await self.process.reloader.apply(plan)
+        self.process.reloader.commit(plan, await self.process.reloader.prepare(plan))
 
     @property
     def cpu(self) -> int:

@@ -236,7 +236,7 @@ async def test_parts_get_ready_in_order_and_change_in_reverse_order_or_not_at_al
         assert isinstance(plan, Plan)
         reloader = Reloader(plan, [Recording(name, calls) for name in names], planner, lambda _: None)
         with contextlib.suppress(RegistrationError):
-            await reloader.apply(plan)
+            reloader.commit(plan, await reloader.prepare(plan))
     assert calls == expected
 
 
@@ -248,6 +248,32 @@ async def test_a_document_for_which_a_part_cannot_get_ready_is_refused(trouble: 
         assert (report.hash, report.error) == (FIRST.hash, str(trouble))
         at.part.trouble = None
         assert (await at.report(document_text(profiles=[{"schedulerName": "c"}]))).error == ""
+
+
+async def test_a_change_that_fails_half_way_ends_the_process_and_is_no_refusal() -> None:
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    class HalfWay(Part):
+        async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
+            return PreparedChange(fails)
+
+    class NewDocument:
+        async def watch(self, notify: Callable[[DocumentState], None], current: DocumentState) -> None:
+            notify(SECOND)
+
+        def locate(self, problem: str) -> str:
+            return problem
+
+    async with serving(Script()) as client:
+        planner = Planner(Target.parse("v1.36.4"), PluginSources(client, "n"))
+        plan = await planner.plan(FIRST)
+        assert isinstance(plan, Plan)
+        reloader = Reloader(plan, [HalfWay(), Part()], planner, lambda _: None)
+        with pytest.raises(ExceptionGroup) as caught:
+            await asyncio.wait_for(reloader.run(NewDocument()), 10)
+    assert caught.group_contains(ZeroDivisionError)
+    assert (reloader.refusals, reloader.status.verdict) == (0, None)
 
 
 async def test_a_refused_document_is_followed_once_what_it_lacked_is_there_and_refused_in_one_line(

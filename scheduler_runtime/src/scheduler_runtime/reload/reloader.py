@@ -163,7 +163,7 @@ class Reloader:
             if isinstance(plan, Problems):
                 refuse(str(plan))
                 return
-            await self.apply(plan)
+            changes = await self.prepare(plan)
         except PluginSourceUnavailableError as error:
             # The cause may differ at each try, so it is no part of the report.
             logger.debug("the new document waits", extra={"because": str(error)})
@@ -175,11 +175,13 @@ class Reloader:
             logger.exception("taking over the new document failed")
             refuse(f"internal error: {type(error).__name__}: {error}")
         else:
+            # Outside of the ``try``: after half a change no document is in force, so an error here is no refusal.
+            self.commit(plan, changes)
             self._report_in_force(now())
             logger.info("follows a new document", extra={"hash": plan.text.hash, **log_values(plan)})
 
-    async def apply(self, plan: Plan) -> None:
-        """Make ``plan`` decide from the next decision on, or raise and leave everything as it is.
+    async def prepare(self, plan: Plan) -> Sequence[PreparedChange]:
+        """Get all parts ready to go over to ``plan``, or raise and leave everything as it is.
 
         Raises RegistrationError or NotListedError.
         """
@@ -191,9 +193,16 @@ class Reloader:
             for change in reversed(prepared):
                 change.discard()
             raise
-        # From here on nothing is awaited, so no decision falls between two commits. A part that builds on others is
-        # replaced before these are: first the frameworks, and last the watches that the replaced frameworks read.
-        for change in reversed(prepared):
+        return prepared
+
+    def commit(self, plan: Plan, changes: Sequence[PreparedChange]) -> None:
+        """Make ``plan`` decide from the next decision on, by the changes that ``prepare`` has returned for it.
+
+        Whatever it raises has to end the process: some parts go by the new document then, the others by the last one.
+        """
+        # Nothing is awaited here, so no decision falls between two commits. A part that builds on others is replaced
+        # before these are: first the frameworks, and last the watches that the replaced frameworks read.
+        for change in reversed(changes):
             change.commit()
         self._running = plan
 
