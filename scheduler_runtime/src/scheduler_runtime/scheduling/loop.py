@@ -19,7 +19,6 @@ from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
-from scheduler_runtime.scheduling.pending.attempt_budget import SLOW_SECONDS
 from scheduler_runtime.scheduling.pods_underway import BindingSlots
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
@@ -118,13 +117,11 @@ class SchedulingLoop:
             self._failed.error(entry.pod, str(error), began)
             return
 
-        ended = self._clock()
         if outcome is not None:
-            self._metrics.decision_seconds.observe(ended - began)
+            self._metrics.decision_seconds.observe(self._clock() - began)
+            self._charge(entry, has_failed=not isinstance(outcome, Placed))
         match outcome:
             case Placed():
-                if thread_time() - self._cpu_began > SLOW_SECONDS:
-                    self._charge(entry, has_failed=False)
                 # From here on a task of its own: permit, pre_bind, bind, post_bind.
                 attempt = Attempt(
                     began=began,
@@ -133,9 +130,7 @@ class SchedulingLoop:
                     after_flush=entry.was_flushed,
                 )
                 self._binding.start(outcome, attempt)
-                self._busy_since = ended
             case Unschedulable():
-                self._charge(entry, has_failed=True)
                 if outcome.nomination and outcome.nomination.work:
                     await self._preemption.make_room(outcome)
                 self._failed.unschedulable(outcome, began)
@@ -169,12 +164,13 @@ class SchedulingLoop:
                 case question:
                     try:
                         answers = await extenders.answer(question, entry.pod, answers, self._cache.table)
-                        self._busy_since, self._cpu_began = self._clock(), thread_time()  # others ran meanwhile
                     except (ExtenderError, RawObjectError):
                         if entry.uid not in self.queue:
                             return None
                         framework.nominations.clear(entry.pod)  # as for every attempt that ends in an error
                         raise
+                    finally:  # also after a failure: what others did meanwhile is not the pod's to pay for
+                        self._busy_since, self._cpu_began = self._clock(), thread_time()
             if entry.uid not in self.queue or entry.pod.metadata.deletion_timestamp:
                 return None
             if self._frameworks[entry.profile] is not framework:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Mapping
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from scheduler_runtime.api import Action
 from scheduler_runtime.framework import ExtenderAnswers, ScoreQuestion
 from scheduler_runtime.scheduling.extenders.chain import ExtenderChain
 from scheduler_runtime.scheduling.pending import QueuePlace
+from scheduler_runtime.scheduling.pending.attempt_budget import SLOW_SECONDS
 from tests.support.extenders import Answer, ExtenderServer, Object, Raw, keeps, prefers, serving
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import refuses, says
@@ -249,6 +251,20 @@ class Thinking:
 
     def answers(self) -> None:
         self._go_on.set()
+
+
+async def test_what_others_do_while_an_extender_thinks_makes_no_pod_slow_also_if_it_fails() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", lambda _: Raw(500))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            pod = scene.add("p")
+            await thinking.asked.wait()
+            began = thread_time()
+            while thread_time() - began < 2 * SLOW_SECONDS:
+                pass
+            thinking.answers()
+            await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
+            assert "berth_slow_attempts_total{" not in scene.metrics.text()
 
 
 async def test_a_node_that_goes_while_an_extender_thinks_is_not_chosen() -> None:
