@@ -205,6 +205,30 @@ async def test_a_victim_of_several_preemptors_is_asked_once_and_told_of_once() -
         assert VICTIM.uid not in world.cache.victims
 
 
+async def test_a_victim_that_a_restored_backup_shows_without_its_deletion_is_asked_again() -> None:
+    async with sent() as world:
+        await world.preempt_victim()
+        world.cache.add(pod("v", LOW, node="a", deleted=True))
+        world.cache.add(VICTIM)
+        assert VICTIM.uid not in world.cache.victims
+        await world.preempt_victim()
+    assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"] * 2
+
+
+async def test_after_a_backup_was_restored_victims_are_asked_again_whether_or_not_their_deletion_was_seen() -> None:
+    async with sent() as world:
+        world.cache.victims.claim(OTHERS[0], [VICTIM])
+        await world.preempt_victim()
+        world.cache.victims.forget_asked()
+        assert VICTIM.uid in world.cache.victims  # another preemptor has still to make room
+        world.cache.victims.release(OTHERS[0], [VICTIM])
+        assert VICTIM.uid not in world.cache.victims
+        await world.preempt_victim()
+        world.cache.victims.forget_asked()
+        assert VICTIM.uid not in world.cache.victims
+    assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"] * 2
+
+
 async def test_whoever_waits_for_a_victim_is_told_that_it_stays_and_may_ask_again() -> None:
     async with sent(says({}), refuses(403, "Forbidden", "may not delete"), says({}), says({})) as world:
         outcomes = await asyncio.gather(*map(world.preempt_for, OTHERS), return_exceptions=True)

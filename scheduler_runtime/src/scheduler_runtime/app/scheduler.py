@@ -276,7 +276,11 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     updates = ClusterUpdates(cache, queue, nominations, frameworks, underway, reporter.conditions, revisions)
 
     # The watches, whose changes arrive in ``updates`` once they run.
-    running_reflectors = ReflectorGroup(partial(lease_events.warn, "OlderData", OLDER_DATA))
+    def on_rollback() -> None:
+        cache.victims.forget_asked()
+        lease_events.warn("OlderData", OLDER_DATA)
+
+    running_reflectors = ReflectorGroup(on_rollback)
     node_reflector = Reflector(NODES, deciding, updates.node)
     pod_reflector = Reflector(pods(ResizeRules.of(target)), deciding, updates.pod)
     own_copies: dict[ApiKind, Reflector[Any]] = {NODE: node_reflector, POD: pod_reflector}

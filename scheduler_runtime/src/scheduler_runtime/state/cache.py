@@ -87,6 +87,8 @@ class Cache:
         uid, node = pod.metadata.uid, pod.spec.node_name
         placed = self._pods.get(uid)
         if placed is not None and placed.node == node:
+            if placed.pod.metadata.deletion_timestamp and not pod.metadata.deletion_timestamp:
+                self.victims.forget(uid)  # a backup was restored: nobody deletes the pod, so it has to be asked again
             self.table.replace_pod(pod, node)
             self._pods[uid] = PlacedPod(pod, node, assumed=False)
             return

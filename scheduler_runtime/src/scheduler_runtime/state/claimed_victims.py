@@ -4,7 +4,7 @@
   a pod on a node ─────────► a preemptor needs ────────────► the API server agreed ─────────► on no node any more
          ▲                   its room  │        (or a binding was taken back)
          └─────────────────────────────┘
-                    release (nobody needs its room any more, or it could not be asked)
+                    release (nobody needs its room any more, or it could not be asked); forget_asked, a restored backup
 
 A victim counts as leaving from the decision on, before the watch shows that it is being deleted: decisions follow each
 other faster than that, and must neither take a victim for one that stays nor ask for it again.
@@ -55,7 +55,17 @@ class ClaimedVictims:
         """True if nobody has to ask this pod any more."""
         return victim.metadata.uid in self._asked
 
+    def forget_asked(self) -> None:
+        """Have all victims asked again: the API server's data may be from before their deletion was requested.
+
+        As after a backup was restored. Asking one that is being deleted all the same does no harm.
+        """
+        for uid in self._asked:
+            if not self._preemptors[uid]:
+                del self._preemptors[uid]
+        self._asked.clear()
+
     def forget(self, uid: str) -> None:
-        """Drop a pod that is on no node any more. It is no error if it was no victim."""
+        """Drop a pod that leaves no more, or is on no node any more. It is no error if it was no victim."""
         if self._preemptors.pop(uid, None) is not None:
             self._asked.discard(uid)
