@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import ssl
 import subprocess
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,11 +19,14 @@ from scheduler_runtime.serving.https import (
     Endpoints,
     TlsSettings,
     choose_certificate,
+    connection,
     serve,
+    server,
 )
 from scheduler_runtime.serving.https.certificates import RENEW_SECONDS, GeneratedCertificate, openssl_name
 from scheduler_runtime.serving.https.self_signed import self_signed
 from tests.scheduler_runtime.serving.https.test_access import ApiServer
+from tests.support.eventually import eventually
 from tests.support.pages import get
 
 
@@ -63,19 +64,47 @@ def test_a_generated_certificate_is_renewed_long_before_it_ends() -> None:
     assert own.context() is not first
 
 
-def test_a_certificate_is_generated_by_one_thread_and_awaited_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    addresses, together = [], threading.Barrier(4)
+class SlowCertificate:
+    """Its contexts come when they are ``released``."""
 
-    def slowly(address: str, days: int) -> tuple[bytes, bytes]:
-        time.sleep(0.1)
-        addresses.append(address)
-        return self_signed(address, days)
+    def __init__(self) -> None:
+        self.released = threading.Semaphore(0)
+        self._certificate = GeneratedCertificate(TlsSettings(), "127.0.0.1")
 
-    monkeypatch.setattr("scheduler_runtime.serving.https.self_signed.self_signed", slowly)
-    own = GeneratedCertificate(TlsSettings(), "127.0.0.1")
-    with ThreadPoolExecutor(4) as threads:
-        contexts = list(threads.map(lambda _: (together.wait(), own.context())[1], range(4)))
-    assert len(addresses) == len(set(contexts)) == 1
+    def context(self) -> ssl.SSLContext:
+        self.released.acquire(timeout=30)
+        return self._certificate.context()
+
+
+def test_handshakes_wait_for_the_certificate() -> None:
+    slow = SlowCertificate()
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=slow) as port, ThreadPoolExecutor(4) as threads:
+        waiting = [threads.submit(served, port) for _ in range(4)]
+        slow.released.release()
+        assert len({handshake.result(20) for handshake in waiting}) == 1
+
+
+def test_handshakes_that_wait_for_the_certificate_have_a_time_and_keep_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    slow = SlowCertificate()
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=slow) as port:
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"\w") as ended:
+                served(port)
+            assert not isinstance(ended.value, TimeoutError)
+        slow.released.release()
+
+
+def test_a_certificate_that_is_read_slowly_again_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CERTIFICATE_SECONDS", 0.01)
+    slow = SlowCertificate()
+    slow.released.release()
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=slow) as port:
+        for _ in range(3):
+            assert get(port, "/livez", scheme="https") == (200, "ok")
+        slow.released.release()
 
 
 def test_a_certificate_that_could_not_be_generated_is_generated_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +119,10 @@ def test_a_certificate_that_could_not_be_generated_is_generated_later(monkeypatc
     assert own.context() is not first
 
 
-def test_what_keeps_the_endpoints_from_being_served_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_keeps_the_endpoints_from_being_served_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "CERTIFICATE_SECONDS", 0.01)
     caplog.set_level("INFO")
 
     problems: list[Exception] = [ImportError("no module named cryptography"), ValueError("not an address")]
@@ -102,9 +134,6 @@ def test_what_keeps_the_endpoints_from_being_served_is_logged_once(caplog: pytes
             return choose_certificate(TlsSettings(), "127.0.0.1").context()
 
     with serve(Endpoints(), "127.0.0.1", 0, certificate=Flawed()) as port:
-        for _ in range(2):
-            with pytest.raises(OSError, match=r"\w"):
-                get(port, "/livez", scheme="https")
         assert get(port, "/livez", scheme="https") == (200, "ok")
     failing, recovered = caplog.messages
     assert failing == "the endpoints cannot be served: no certificate: ValueError: not an address"
@@ -112,17 +141,16 @@ def test_what_keeps_the_endpoints_from_being_served_is_logged_once(caplog: pytes
 
 
 def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(server, "CERTIFICATE_SECONDS", 0.01)
     with serve(Endpoints(), "127.0.0.1", 0, certificate=choose_certificate(pair(tmp_path), "127.0.0.1")) as port:
         first = served(port)
         (tmp_path / "tls.crt").write_text("half a certif")
+        eventually(lambda: "the serving certificate cannot be read again" in caplog.text, 20)
         assert served(port) == first
-        assert "the serving certificate cannot be read again" in caplog.text
-        caplog.set_level(logging.INFO)
         pair(tmp_path)
-        second = served(port)
-        assert second != first
+        second = eventually(lambda: (current := served(port)) != first and current, 20)
         assert second == ssl.PEM_cert_to_DER_cert((tmp_path / "tls.crt").read_text())
 
 

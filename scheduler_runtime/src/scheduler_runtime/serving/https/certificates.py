@@ -9,7 +9,6 @@ import logging
 import os
 import ssl
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,10 +45,10 @@ class SuiteError(ValueError):
 
 
 class Certificate(Protocol):
-    """The source of the TLS context of each new connection."""
+    """The source of the TLS contexts of new connections."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. May be called from any thread."""
+        """Return the context for new connections. May take long; called by one thread at a time, again and again."""
         ...
 
 
@@ -102,16 +101,14 @@ class FileCertificate:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection, after reading the files again if they changed."""
-        # Without a lock: two threads may read changed files at once, and either result is as good. The stamps are read
-        # before the files, so that a change in between is noticed at the next connection.
+        """Return the context for new connections, after reading the files again if they changed."""
+        # The stamps are read before the files, so that a change in between is noticed the next time.
         stamps = stamps_of(self._files)
         if stamps != self._stamps:
             try:
                 self._context = self._load()
             except CertificateError as error:
-                # The key may be written a moment after the certificate: the stamps stay, so the next connection tries
-                # again.
+                # The key may be written a moment after the certificate: the stamps stay, so it is tried again.
                 self._trouble.failing("the serving certificate cannot be read again", str(error))
             else:
                 self._stamps = stamps
@@ -124,28 +121,26 @@ class FileCertificate:
 
 
 class GeneratedCertificate:
-    """A self-signed certificate in memory, generated at the first connection and renewed long before it expires."""
+    """A self-signed certificate in memory, generated when it is first needed and renewed long before it expires."""
 
     def __init__(self, settings: TlsSettings, address: str, clock: Callable[[], float] = time.time) -> None:
         """Raises SuiteError and CertificateError."""
-        context_for(settings)  # mistakes in the flags are reported at the start, not at the first connection
+        context_for(settings)  # mistakes in the flags are reported at the start, not in the log
         self._settings = settings
         self._address = address
         self._clock = clock
-        self._lock = threading.Lock()
         self._generated_at = float("-inf")
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection, with a new certificate if the last one is old."""
-        with self._lock:  # the first connection's thread generates it, all others wait for that one
-            now = self._clock()
-            if self._context is None or now - self._generated_at > RENEW_SECONDS:
-                certificate, key = _generate_pair(self._address)
-                with as_file(key + certificate) as file:
-                    self._context = _load_pair(context_for(self._settings), file, file)
-                self._generated_at = now
-            return self._context
+        """Return the context for new connections, with a new certificate if the last one is old."""
+        now = self._clock()
+        if self._context is None or now - self._generated_at > RENEW_SECONDS:
+            certificate, key = _generate_pair(self._address)
+            with as_file(key + certificate) as file:
+                self._context = _load_pair(context_for(self._settings), file, file)
+            self._generated_at = now
+        return self._context
 
 
 def context_for(settings: TlsSettings) -> ssl.SSLContext:
@@ -181,7 +176,7 @@ def openssl_name(suite: str) -> str:
 
 
 def _generate_pair(address: str) -> tuple[bytes, bytes]:
-    # The import takes 40 ms, which must not delay the first bind: it happens in the thread of the first connection.
+    # The import takes 40 ms, for which no start-up waits: a certificate in memory is generated in a thread meanwhile.
     from scheduler_runtime.serving.https.self_signed import self_signed
 
     return self_signed(address, VALID_DAYS)

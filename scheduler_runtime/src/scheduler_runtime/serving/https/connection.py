@@ -77,12 +77,8 @@ class ConnectionServer(Protocol):
     buffer: memoryview
     """For reads. All connections share it, because what was read is taken out at once."""
 
-    def tls_context(self) -> ssl.SSLContext | None:
-        """Return the context for a new connection, None if there is no usable certificate."""
-        ...
-
     def add(self, connection: Connection) -> None:
-        """Count ``connection``, whose address is known now."""
+        """Count ``connection``, whose address is known now; call its ``begin_tls`` once there is a certificate."""
         ...
 
     def begin_response(self, connection: Connection, request: ReceivedRequest) -> None:
@@ -113,6 +109,7 @@ class Connection(asyncio.BufferedProtocol):
         self._service = service
         self._is_tls = is_tls
         self._tls: TlsSession | None = None
+        self._context: ssl.SSLContext
         self._transport: asyncio.Transport
         self._stage = Stage.WAITING
         self._timer: asyncio.TimerHandle | None = None
@@ -136,6 +133,11 @@ class Connection(asyncio.BufferedProtocol):
         """Close the connection at once."""
         self._transport.abort()
 
+    def begin_tls(self, context: ssl.SSLContext) -> None:
+        """Begin to read, which a connection with TLS does not do before."""
+        self._context = context
+        self._transport.resume_reading()
+
     # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -144,6 +146,8 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         self._limit_time(HEAD_SECONDS)
+        if self._is_tls:
+            self._transport.pause_reading()
         self._service.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -191,11 +195,7 @@ class Connection(asyncio.BufferedProtocol):
             if data[0] != TLS_HANDSHAKE:
                 self._refuse(EndpointResponse(400, TEXT, PLAIN))
                 return b""
-            context = self._service.tls_context()
-            if context is None:
-                self.abort()
-                return b""
-            self._tls = TlsSession(context)
+            self._tls = TlsSession(self._context)
         try:
             return self._tls.receive(data)
         except ssl.SSLError as error:

@@ -34,6 +34,8 @@ THREADS = 32
 """Pages that are made at a time; further requests wait for one of them."""
 THREADS_PER_ADDRESS = 8
 """How many of them may be for one address, which could hold all others up while the API server is slow."""
+CERTIFICATE_SECONDS = 1.0
+"""Changed files of a certificate are noticed after so long; one that could not be made is tried again."""
 BACKLOG = 1024
 """Connections that the kernel accepts for us. With fewer, a probe in a crowd would be sent again after a second."""
 ACCEPTED_AT_ONCE = 16
@@ -146,7 +148,9 @@ class Server:
         self.buffer = memoryview(bytearray(READ_BYTES))
         self._endpoints = endpoints
         self._certificate = certificate
-        self._certificate_trouble = LogOnce(logger)
+        self._tls_context: ssl.SSLContext | None = None
+        """For new connections, which wait while there is none."""
+        self._is_over = threading.Event()
         self._access = access
         # Not uvloop, whatever the scheduler itself uses: reads must come one after the other, into one buffer.
         self._loop = asyncio.SelectorEventLoop()
@@ -160,11 +164,15 @@ class Server:
 
     def run(self, listener: socket.socket) -> None:
         """Serve until ``end`` is called."""
+        if self._certificate is not None:
+            arguments = (self._certificate,)
+            threading.Thread(target=self._prepare_contexts, args=arguments, name="certificate", daemon=True).start()
         with contextlib.closing(self._loop):
             self._loop.run_until_complete(self._serve(listener))
 
     def end(self) -> None:
         """Let ``run`` return. May be called from any thread."""
+        self._is_over.set()
         self._loop.call_soon_threadsafe(self._end.set)
 
     async def _serve(self, listener: socket.socket) -> None:
@@ -179,6 +187,30 @@ class Server:
             connection.abort()
         await asyncio.sleep(0)  # until they are closed
 
+    def _prepare_contexts(self, certificate: Certificate) -> None:
+        """Have the context for new connections ready, in a thread: a certificate is made, or read from a slow disk."""
+        trouble, last = LogOnce(logger), None
+        while True:
+            try:
+                context = certificate.context()
+            except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nothing else reports it
+                reason = f"no certificate: {type(error).__name__}: {error}"
+                trouble.failing("the endpoints cannot be served", reason)
+            else:
+                trouble.recovered()
+                if context is not last:
+                    with contextlib.suppress(RuntimeError):  # the loop is closed
+                        self._loop.call_soon_threadsafe(self._use_context, context)
+                    last = context
+            if self._is_over.wait(CERTIFICATE_SECONDS):
+                return
+
+    def _use_context(self, context: ssl.SSLContext) -> None:
+        waiting = self._connections.all() if self._tls_context is None else []
+        self._tls_context = context
+        for connection in waiting:
+            connection.begin_tls(context)
+
     # Called by connections, in the event loop.
 
     def add(self, connection: Connection) -> None:
@@ -189,24 +221,13 @@ class Server:
             self.forget(idlest)
             idlest.abort()
             logger.debug("connection ended", extra={"by": idlest.address, "because": f"of {self._most} the idlest"})
+        if self._tls_context is not None:
+            connection.begin_tls(self._tls_context)
 
     def forget(self, connection: Connection) -> None:
         """Forget ``connection``, and the request that it waits for: nobody would read the response."""
         self._connections.discard(connection)
         self._waiting.pop(connection, None)
-
-    def tls_context(self) -> ssl.SSLContext | None:
-        """Return the context for a new connection; logs why if there is none."""
-        if self._certificate is None:
-            return None
-        try:
-            context = self._certificate.context()
-        except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nothing else reports it
-            reason = f"no certificate: {type(error).__name__}: {error}"
-            self._certificate_trouble.failing("the endpoints cannot be served", reason)
-            return None
-        self._certificate_trouble.recovered()
-        return context
 
     def begin_response(self, connection: Connection, request: ReceivedRequest) -> None:
         """Make the response to ``request``: at once to a health check, else in a thread as soon as one is free."""

@@ -10,11 +10,10 @@ import re
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 Contexts = Callable[[], ssl.SSLContext]
-"""Returns the TLS context for a new connection."""
+"""Returns the TLS context for new connections."""
 
 _HOST = re.compile(r"(\*|(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)")
 
@@ -37,29 +36,29 @@ class SniCertificates:
 
     def __init__(self, default: Contexts, by_name: Sequence[tuple[NamedPair, Contexts]]) -> None:
         self._default = default
-        self._by_name = by_name
+        self._by_name = sorted(by_name, key=lambda entry: not entry[0].names)
+        self._by_host: dict[str, ssl.SSLContext] = {}
+        """By host names and wildcards."""
         self._names: dict[NamedPair, tuple[ssl.SSLContext, frozenset[str]]] = {}
         """The names in each certificate, and the context that was made of its files when they were read."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. May be called from any thread."""
-        context = self._default()
+        """Return the context for new connections. Handshakes, which must not wait, find all others prepared."""
+        context, by_host = self._default(), dict[str, ssl.SSLContext]()
+        for pair, contexts in self._by_name:
+            named = contexts()
+            for name in pair.names or self._names_in(pair, named):
+                by_host.setdefault(name, named)
+        self._by_host = by_host
         context.sni_callback = self._switch_context
         return context
 
     def _switch_context(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
         """Choose the certificate, in the middle of the handshake: OpenSSL calls this with the requested ``name``."""
-        if name and (contexts := self._find(name.lower().rstrip("."))):
-            connection.context = contexts()
-
-    def _find(self, name: str) -> Contexts | None:
-        """Return the source of contexts for a host name, None if the default is to be used."""
-        wildcard = f"*.{name.partition('.')[2]}"
-        for pattern, is_in_flag in product((name, wildcard), (True, False)):
-            for pair, contexts in self._by_name:
-                if bool(pair.names) is is_in_flag and pattern in (pair.names or self._names_in(pair, contexts())):
-                    return contexts
-        return None
+        host = (name or "").lower().rstrip(".")
+        by_host = self._by_host
+        if context := by_host.get(host) or by_host.get(f"*.{host.partition('.')[2]}"):
+            connection.context = context
 
     def _names_in(self, pair: NamedPair, context: ssl.SSLContext) -> frozenset[str]:
         """Return the names in the certificate of ``pair``; its file is read again when there is another ``context``."""
