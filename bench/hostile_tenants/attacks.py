@@ -51,10 +51,10 @@ class Target:
     author: Server
     config_map_writer: Server
     kubelet: Server
-    schedulers: Sequence[str]
-    """The ``schedulerName`` of each scheduler that is compared."""
+    scheduler: str
+    """The ``schedulerName`` of the scheduler that is attacked."""
     profile: str
-    """Berth's profile among them."""
+    """Berth's profile, which is attacked through its objects in any case."""
     endpoints: Sequence[tuple[str, int]]
     """Addresses at which the programs serve their health and metrics."""
     extender: str
@@ -159,11 +159,9 @@ async def long_lists(target: Target, outcomes: Outcomes) -> None:
     """One pod after the other with a list of thousands, for each scheduler."""
     async with _attacker("long lists", target.tenant, outcomes) as tenant:
         for number, (shape, spec) in enumerate(itertools.cycle(long_shapes(LONGEST_LIST))):
-            for scheduler in target.schedulers:
-                await tenant.post(_pods(TENANT), pod(f"long-{shape}-{number}-{scheduler}", scheduler, **spec))
+            await tenant.post(_pods(TENANT), pod(f"long-{shape}-{number}", target.scheduler, **spec))
             await asyncio.sleep(10)
-            for scheduler in target.schedulers:
-                await tenant.delete(f"{_pods(TENANT)}/long-{shape}-{number}-{scheduler}")
+            await tenant.delete(f"{_pods(TENANT)}/long-{shape}-{number}")
 
 
 async def slow_pods(target: Target, outcomes: Outcomes) -> None:
@@ -172,26 +170,23 @@ async def slow_pods(target: Target, outcomes: Outcomes) -> None:
     async with _attacker("slow pods", target.tenant, outcomes) as tenant:
         for number in range(SLOW_PODS):
             shape, spec = shapes[number % 4]
-            for scheduler in target.schedulers:
-                await tenant.post(_pods(TENANT), pod(f"slow-{shape}-{number}-{scheduler}", scheduler, **spec))
+            await tenant.post(_pods(TENANT), pod(f"slow-{shape}-{number}", target.scheduler, **spec))
         for turn in itertools.count():
             number = turn % SLOW_PODS
             change = {"metadata": {"labels": {"turn": str(turn)}}}
-            for scheduler in target.schedulers:
-                await tenant.patch(f"{_pods(TENANT)}/slow-{shapes[number % 4][0]}-{number}-{scheduler}", change)
+            await tenant.patch(f"{_pods(TENANT)}/slow-{shapes[number % 4][0]}-{number}", change)
             await asyncio.sleep(1)
 
 
 async def unlike_classes(target: Target, outcomes: Outcomes) -> None:
-    """Unschedulable pods of which no two are alike, ten per second and scheduler."""
+    """Unschedulable pods of which no two are alike, ten per second."""
     async with _attacker("unlike classes", target.tenant, outcomes) as tenant:
         for number in itertools.count():
             container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": f"{1000 + number}"}}}
-            for scheduler in target.schedulers:
-                name = f"class-{number}-{scheduler}"
-                await tenant.post(_pods(TENANT), pod(name, scheduler, {"class": str(number)}, containers=[container]))
-                if number >= STANDING_CLASSES:
-                    await tenant.delete(f"{_pods(TENANT)}/class-{number - STANDING_CLASSES}-{scheduler}")
+            unlike = pod(f"class-{number}", target.scheduler, {"class": str(number)}, containers=[container])
+            await tenant.post(_pods(TENANT), unlike)
+            if number >= STANDING_CLASSES:
+                await tenant.delete(f"{_pods(TENANT)}/class-{number - STANDING_CLASSES}")
             await asyncio.sleep(0.1)
 
 
@@ -201,12 +196,12 @@ async def deep_managed_fields(target: Target, outcomes: Outcomes) -> None:
     fields = '{"f:a":' * MOST_LEVELS + "{}" + "}" * MOST_LEVELS  # by hand: json.dumps cannot nest so deeply
     async with _attacker("deep managedFields", target.tenant, outcomes) as tenant:
         for number in itertools.count():
-            for scheduler in (*target.schedulers, "nobody"):
+            for scheduler in (target.scheduler, "nobody"):
                 deep = pod(f"deep-{number}-{scheduler}", scheduler)
                 deep["metadata"]["managedFields"] = [managed]
                 await tenant.post(_pods(TENANT), json.dumps(deep).replace('"HERE"', fields).encode())
             await asyncio.sleep(15)
-            for scheduler in (*target.schedulers, "nobody"):
+            for scheduler in (target.scheduler, "nobody"):
                 await tenant.delete(f"{_pods(TENANT)}/deep-{number}-{scheduler}")
 
 
