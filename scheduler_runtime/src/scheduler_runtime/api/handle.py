@@ -219,7 +219,8 @@ class Handle(Protocol):
     def claim_victims(self, preemptor: Pod, victims: Iterable[Pod]) -> None:
         """Count ``victims`` as leaving from now on, because ``preemptor`` needs their room.
 
-        For a ``post_filter`` whose work preempts them later. That work ends with :meth:`release_victims`.
+        For a ``post_filter`` whose work preempts them later. That work ends with :meth:`release_victims`, in a
+        ``finally``. It is always run, unless the process ends before.
         """
         ...
 

@@ -40,7 +40,11 @@ class Evictions:
         return latest is not None and latest.metadata.deletion_timestamp is None
 
     def start(self, preemptor: Pod, candidate: Candidate) -> Coroutine[Any, Any, None] | None:
-        """The work that makes ``preemptor`` fit; None when all victims are being deleted already."""
+        """The work that makes ``preemptor`` fit; None when all victims are being deleted already.
+
+        Its end takes back what is noted here. Only where the process ends may it be cancelled before it has begun, and
+        never come to its end: then nothing decides any more.
+        """
         victims = [pod for pod in candidate.victims if pod.metadata.deletion_timestamp is None]
         if not victims:
             return None

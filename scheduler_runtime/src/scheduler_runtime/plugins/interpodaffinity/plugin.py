@@ -84,9 +84,11 @@ class InterPodAffinity(Plugin):
             scores = self._scores.get(nodes, key, ((pods, 1),))
             return _counts_of(scores), scores.total
 
-        # One look-up for all labels: the selection may have thousands of selectors, which are compared each time.
-        near = nodes.match_counts(own.affinity) if own.affinity_keys else None
-        partners = [counts_of(key, near) for key in own.affinity_keys] if near else []
+        partners: list[tuple[AffinityCounts, int]] = []
+        if own.affinity_keys:
+            # One look-up for all labels: the selection may have thousands of selectors, which are compared each time.
+            near = nodes.match_counts(own.affinity)
+            partners = [counts_of(key, near) for key in own.affinity_keys]
         return FilterState(
             pod=pod,
             namespace_labels=labels,
