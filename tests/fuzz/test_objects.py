@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from random import Random
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -14,7 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.framework import Framework, Placed, PluginError, Progress, Unschedulable
+from scheduler_runtime.api import Action, Event
+from scheduler_runtime.framework import FailureLog, Framework, Placed, PluginError, Progress, Unschedulable
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.http2 import frames
 from scheduler_runtime.kube.watch import Change
@@ -27,7 +29,7 @@ from scheduler_runtime.kube.watch.unreadable import (
     read_page,
 )
 from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
-from scheduler_runtime.scheduling.pending import BackingOff, SchedulingQueue
+from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.watched_objects import WatchRevisions
 from scheduler_runtime.state.cache import Cache
@@ -67,8 +69,23 @@ class Conditions:
         raise AssertionError(f"{pod.key} is set aside: {message}")
 
 
+@pytest.fixture(autouse=True)
+def _no_failure_is_only_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the scheduler logs and survives fails the test too, unless it is what it has to say about the object."""
+
+    def log(_: FailureLog, message: str, error: BaseException, **values: object) -> None:
+        cause = error.__cause__ if isinstance(error, PluginError) else error
+        if not isinstance(cause, OURS_TO_SAY):
+            raise AssertionError(f"{message}: {values}") from error
+
+    monkeypatch.setattr(FailureLog, "log", log)
+
+
 class World:
-    """A scheduler without a network: watches are played to it, and it decides. Everything it raises is a failure."""
+    """A scheduler without a network: watches are played to it, and it decides. Everything it raises is a failure.
+
+    One plain pod is parked, so that each event asks the hints of all plugins.
+    """
 
     def __init__(self) -> None:
         self.framework: Framework = testing.framework()
@@ -83,6 +100,25 @@ class World:
         self.nodes: dict[str, Node] = {}
         for name in NODES:
             self.see_node(name, msgspec.json.encode(testing.node(name)))
+        self.parked = testing.pod("parked", {"cpu": "100m"}, schedulerName="test")
+        self.updates.pod(Change(None, self.parked))
+        self.park_all()
+
+    def park_all(self) -> None:
+        """Take all pods that are ready, and park each as if all plugins had rejected it."""
+        while entry := self.queue.take(monotonic()):
+            self.queue.park(entry.uid, tuple(self.framework.queue.events), monotonic())
+
+    def wake(self, pod: Pod) -> None:
+        """Park a pod that waits, and play to it what may help it: each node, and a pod that goes."""
+        gone = replace(pod, spec=replace(pod.spec, node_name=NODES[0]))
+        events = [Event("Node", Action.ADD, None, node) for node in self.nodes.values()]
+        for event in (*events, Event("Pod", Action.DELETE, gone, None)):
+            self.park_all()
+            self.queue.on_event(event, monotonic())
+            self.ends["woken"] += any(
+                entry.uid == pod.uid and entry.place is QueuePlace.ACTIVE for entry in self.queue.entries()
+            )
 
     def read(self, raw: bytes, decode: Any) -> Any:
         """What is left of the object after a watch line and a page, or None."""
@@ -138,9 +174,9 @@ class World:
             outcome.nomination.work.close()
 
     def assert_empty(self) -> None:
-        """Nothing is left of any pod."""
+        """Nothing is left of any pod but the one that is parked."""
         table = self.cache.table
-        assert (len(self.cache), len(self.queue)) == (0, 0)
+        assert (len(self.cache), [entry.uid for entry in self.queue.entries()]) == (0, [self.parked.uid])
         assert not table.pod_counts.any()
         assert not table._columns.requested.columns
         assert not list(table._columns.ports)
@@ -175,7 +211,8 @@ def test_pods_and_nodes_are_read_taken_in_and_decided_about(shard: int) -> None:
 
 
 def play(world: World, raw: bytes, plain: Pod, *, is_node: bool) -> None:
-    """Have the world see an object, decide about it or beside it, and see it go if it is a pod."""
+    """Have the world see an object, decide about it or beside it, wake it, and see it go if it is a pod."""
+    world.park_all()
     if is_node:
         name = next((name for name in NODES if b'"%s"' % name.encode() in raw), "")
         world.see_node(name, raw)
@@ -189,6 +226,8 @@ def play(world: World, raw: bytes, plain: Pod, *, is_node: bool) -> None:
     if pod.spec.node_name:
         world.decide(plain)
         world.updates.pod(Change(pod, pod))
+    elif pod.uid in world.queue:
+        world.wake(pod)
     world.drop_pod(pod)
 
 
