@@ -8,6 +8,7 @@ watches ──► cluster updates ─► cache ──► table ──► framewo
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pending.attempt_budget import SLOW_SECONDS
 from scheduler_runtime.scheduling.pods_underway import BindingSlots
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
@@ -74,6 +76,8 @@ class SchedulingLoop:
         """The CPU time of this thread when deciding about it began, or when extenders answered last."""
         self._busy_since = 0.0
         """When the last attempt ended, extenders answered last, or a pod came after there was none."""
+        self._full_collections = 0
+        """Of all objects, by the garbage collector, as of the last slow attempt."""
         self._logged_slow_at = float("-inf")
 
     async def run(self) -> None:
@@ -183,6 +187,10 @@ class SchedulingLoop:
         now, cpu_seconds = self._clock(), thread_time() - self._cpu_began
         # From the end of the attempt before: what reports of failures take belongs to it.
         seconds, self._busy_since = now - self._busy_since, now
+        if cpu_seconds > SLOW_SECONDS:
+            before, self._full_collections = self._full_collections, gc.get_stats()[2]["collections"]
+            if self._full_collections != before:
+                cpu_seconds = 0.0  # perhaps only the garbage collector was slow: the next such attempt tells
         if not self.queue.charge(entry, seconds, now, cpu_seconds=cpu_seconds, has_failed=has_failed):
             return
         self._metrics.count_slow_attempt(entry.profile)
