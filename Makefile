@@ -118,8 +118,7 @@ wheels: $(READY) ## The wheels the image is made of, for Python IMAGE_PYTHON, in
 	@UV=$(UV) PIP=$(dir $(UV))pip IMAGE_PYTHON=$(IMAGE_PYTHON) sh image/wheels.sh dist/wheels
 
 chart: $(READY) ## Lint the chart and package it into dist/
-	@$(RUN)/helm lint --strict helm/berth
-	@$(RUN)/helm package helm/berth --destination dist
+	@helm=$$($(RUN)/devcluster bin helm) && $$helm lint --strict helm/berth && $$helm package helm/berth --destination dist
 
 crds: $(READY) ## Write crds/ from the models, and the chart's permissions from the catalog
 	@$(RUN)/python -m scheduler_operator.generate.crds

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import devcluster
+from devcluster.build.progress import progress_on
 from examples.demo.kubectl import Kubectl
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,5 +57,5 @@ def remove(kubectl: Kubectl) -> None:
 
 
 def helm() -> Path:
-    """Return the helm beside this Python."""
-    return Path(sys.executable).parent / "helm"
+    """Return the path of helm, which is built when it is needed for the first time."""
+    return devcluster.binaries("helm", progress=progress_on(sys.stderr))["helm"]

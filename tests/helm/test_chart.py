@@ -1,13 +1,13 @@
 """The chart as text. That it installs an operator which works is tested on a real API server."""
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import devcluster
 from scheduler_operator.desired.rbac import READER_ROLE, SYSTEM_ROLES
 from scheduler_operator.generate import chart as generated
 from scheduler_operator.resources import kinds
@@ -19,11 +19,14 @@ KUBE_SCHEDULER = "berth-operator:kube-scheduler"
 WITH_KUBE_SCHEDULER = "profiles.allowed.engines={KubeScheduler}"
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/berth"
-HELM = Path(sys.executable).parent / "helm"
+
+pytestmark = pytest.mark.cluster  # of which they need one binary: helm is built as those of a control plane are
 
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([HELM, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [devcluster.binaries("helm")["helm"], *arguments], capture_output=True, text=True, check=False
+    )
 
 
 def template(*values: str) -> dict[tuple[str, str], Any]:

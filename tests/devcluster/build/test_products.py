@@ -1,5 +1,7 @@
 """The binaries that can be built: the pinned modules and the data about them agree."""
 
+import re
+
 import pytest
 
 from devcluster import DevclusterError
@@ -41,3 +43,10 @@ def test_kubernetes_binaries_are_stamped_with_their_version(minor: str, full: st
         assert f"-X {package}.gitVersion={full} " in flags
         assert f"-X {package}.gitMinor={minor.partition('.')[2]} " in flags
         assert f"-X {package}.buildDate={PUBLISHED[full]}" in flags
+
+
+def test_helm_renders_for_the_kubernetes_whose_client_it_has() -> None:
+    """Without that it takes itself for one of Kubernetes 1.20, and refuses charts that need more."""
+    flags = product_of("helm", "1.36").link_flags()
+    assert re.search(r"chartutil\.k8sVersionMinor=3\d", flags)
+    assert re.search(r"internal/version\.version=v3\.\d+\.\d+", flags)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import yaml
 
+import devcluster
 from devcluster import Cluster
 from devcluster.model.api import AdminApi
 from devcluster.system.ports import free_port
@@ -204,7 +205,7 @@ def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
     cluster.kubectl("create", "namespace", NAMESPACE)
     cluster.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
     chart = [
-        str(BIN / "helm"),
+        str(devcluster.binaries("helm")["helm"]),
         "template",
         "berth",
         str(ROOT / "helm/berth"),

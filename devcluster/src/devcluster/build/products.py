@@ -31,6 +31,7 @@ OTHERS = {
     "etcd": ("go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
     "kwok": ("sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     "kind": ("sigs.k8s.io/kind", "sigs.k8s.io/kind"),
+    "helm": ("helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
     "coredns": ("github.com/coredns/coredns", "."),
     "pause": ("", "."),
 }
@@ -56,6 +57,7 @@ CPU_SECONDS = {
     "etcd": 50.0,
     "kwok": 105.0,
     "kind": 40.0,
+    "helm": 175.0,
     "coredns": 250.0,
     "pause": 15.0,
 }
@@ -90,7 +92,16 @@ class Product:
         return f"{self.module}/cmd/{binary}" if binary in KUBERNETES else OTHERS[binary][1]
 
     def link_flags(self) -> str:
-        """Linker flags: stripped, and stamped so that ``kubectl version`` reports the real version."""
+        """Linker flags: stripped, and stamped so that ``kubectl version`` reports the real version.
+
+        Helm is stamped with the Kubernetes whose client it has: charts without a cluster are rendered for that one.
+        """
+        if self.name == "helm":
+            kubernetes_minor = _line(self.directory, r"\tk8s\.io/client-go v0\.(\d+)\.\d+.*")
+            flags = ["-s -w", f"-X {self.module}/internal/version.version={self.version}"]
+            for package in (f"{self.module}/pkg/lint/rules", f"{self.module}/pkg/chartutil"):
+                flags += [f"-X {package}.k8sVersionMajor=1", f"-X {package}.k8sVersionMinor={kubernetes_minor}"]
+            return " ".join(flags)
         if self.module != KUBERNETES_MODULE:
             return "-s -w"
         major, minor, _ = self.version.removeprefix("v").split(".")
