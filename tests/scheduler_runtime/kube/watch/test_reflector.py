@@ -217,11 +217,11 @@ async def test_a_list_that_shows_the_version_which_was_not_taken_in_is_another_t
     both = node("a", 1), node("b", 5)
     mended = asyncio.Event()
 
-    async def shows_it_again(request: web.Request) -> web.StreamResponse:
+    async def expires(request: web.Request) -> web.StreamResponse:
         await mended.wait()
-        return await listed(30, *both)(request)
+        return await refused(410)(request)
 
-    script = WatchScript([listed(10, *both), refused(410), listed(20, *both), refused(410), shows_it_again])
+    script = WatchScript([listed(10, *both), refused(410), listed(20, *both), expires, listed(30, *both)])
     async with watching(script=script, fails_for=fails_for) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "20")
         assert (watched.copy, list(watched.reflector.set_aside)) == ({"uid-a": 1}, ["b"])
