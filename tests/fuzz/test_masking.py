@@ -74,7 +74,7 @@ def extender(random: Random) -> dict[str, Any]:
     if random.random() < 0.6:
         made["tlsConfig"] = {"keyData": random.choice(KEYS)}
         if random.random() < 0.5:
-            made["tlsConfig"]["certData"] = random.choice(("eA==", "?", KEY_DATA and "LS0tLS1CRUdJTg=="))
+            made["tlsConfig"]["certData"] = random.choice(("eA==", "?", "LS0tLS1CRUdJTg=="))
         if random.random() < 0.2:
             made["tlsConfig"] |= {"insecure": True, "caData": "eA=="}
     return {**made, **random.choice(MISTAKES)}

@@ -19,6 +19,7 @@ import yaml
 import devcluster
 from devcluster import Cluster
 from devcluster.system.ports import free_port
+from scheduler_runtime.serving.https.access import REVIEWS_AT_ONCE, REVIEWS_PER_SECOND
 from tests.integration.scheduler.support import (
     OPEN,
     ApiView,
@@ -210,10 +211,12 @@ async def test_only_who_may_sees_more_than_health(cluster: Cluster, tmp_path: Pa
             assert statuses == {"/livez": (200, 200), "/metrics": (403, 200), "/configz": (403, 403)}
             assert status(process, "/livez", "nobody's") == 401
             # Who asks for ever more causes no more reviews at the API server, and keeps nobody from health.
-            before = reviews(cluster)
+            before, start = reviews(cluster), time.monotonic()
             unknown = [status(process, f"/unknown/{number}") for number in range(200)]
-            assert set(unknown) == {403, 429}
-            assert unknown.count(403) <= reviews(cluster) - before < 150
+            allowed = REVIEWS_AT_ONCE + REVIEWS_PER_SECOND * (time.monotonic() - start)
+            assert set(unknown) <= {403, 429}
+            assert unknown.count(403) <= min(allowed, reviews(cluster) - before)
+            assert reviews(cluster) - before <= allowed + 50  # components of the cluster ask, too
             assert status(process, "/livez") == 200
 
 
@@ -275,17 +278,20 @@ async def test_a_thousand_idle_and_slow_connections_leave_health_as_quick_as_kub
                 return False
 
             await there.until(lambda: is_ready(ours) and is_ready(theirs), 30)
-            figures = {}
-            for name, process in (("Berth", ours), ("kube-scheduler", theirs)):
-                with crowding(process.port, 1000):
-                    # Longer than a connection may take for its first request, so that all of them were cut off once.
-                    end, seconds = time.monotonic() + 12, list[float]()
-                    while time.monotonic() < end:
-                        seconds.append(await asyncio.to_thread(seconds_of, process.port))
-                        await asyncio.sleep(0.1)
-                figures[name] = [round(1000 * quantile) for quantile in statistics.quantiles(seconds, n=20)]
-            print("ms until /livez, by twentieths:", figures)  # noqa: T201 - the figures are what is looked at
-            # On a machine that is too slow for that, kube-scheduler is too.
-            assert figures["Berth"][-1] < max(50, 2 * figures["kube-scheduler"][-1]), figures
+            seconds: dict[str, list[float]] = {"Berth": [], "kube-scheduler": []}
+            with crowding(ours.port, 1000), crowding(theirs.port, 1000):
+                # Longer than a connection may take for its first request, so that all of them were cut off once.
+                end = time.monotonic() + 12
+                while time.monotonic() < end:
+                    # In turn, so that a machine that is slow for a while is slow for both.
+                    for name, process in (("Berth", ours), ("kube-scheduler", theirs)):
+                        seconds[name].append(await asyncio.to_thread(seconds_of, process.port))
+                    await asyncio.sleep(0.1)
+            figures = {name: [round(1000 * quantile) for quantile in statistics.quantiles(of, n=10)]
+                       for name, of in seconds.items()}  # fmt: skip
+            print("ms until /livez, by tenths:", figures)  # noqa: T201 - the figures are what is looked at
+            # A thread of Python waits up to 5 ms for another one. The last tenth is when all come again at once.
+            for tenth, factor in ((4, 2), (-1, 4)):
+                assert figures["Berth"][tenth] <= factor * max(5, figures["kube-scheduler"][tenth]), figures
             assert ours.process.poll() is None
             assert not ours.lines("endpoints cannot")
