@@ -21,7 +21,7 @@ import uvloop
 
 from bench.hostile_tenants import attacks
 from bench.hostile_tenants.attacks import Outcomes, Target
-from bench.hostile_tenants.honest_load import HonestLoad, Waits
+from bench.hostile_tenants.honest_load import HonestLoad, Waits, percentile
 from bench.hostile_tenants.scene import HONEST, KUBE_SCHEDULER, PROFILE, Scene, hostile_cluster
 from devcluster import DevclusterError
 from devcluster.build.progress import progress_on
@@ -51,7 +51,8 @@ class Phase:
         memory = ", ".join(f"{name} {peak:.0f} MB" for name, peak in sorted(self.peaks.items()))
         return (
             f"{len(waits.seconds)} pods, p50 {waits.percentile(50):.3f} s, p99 {waits.percentile(99):.3f} s, "
-            f"longest {waits.percentile(100):.3f} s, {waits.unbound} without a node; memory: {memory}"
+            f"longest {waits.percentile(100):.3f} s, {waits.unbound} without a node; of that until the API server had "
+            f"the pod: p50 {percentile(waits.answers, 50):.3f} s, p99 {percentile(waits.answers, 99):.3f} s; {memory}"
         )
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -48,11 +49,18 @@ class Waits:
     seconds: list[float]
     unbound: int
     """Pods that got no node at all."""
+    answers: list[float] = field(default_factory=list)
+    """The part of each wait until the API server answered that request: no scheduler can shorten it."""
 
     def percentile(self, percent: float) -> float:
         """The wait that ``percent`` of the pods do not exceed; pods without a node wait for ever."""
-        ordered = sorted(self.seconds) + [math.inf] * self.unbound
-        return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else math.inf
+        return percentile(self.seconds + [math.inf] * self.unbound, percent)
+
+
+def percentile(seconds: Sequence[float], percent: float) -> float:
+    """The least of ``seconds`` that ``percent`` of them do not exceed."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else math.inf
 
 
 @dataclass(slots=True)
@@ -64,13 +72,14 @@ class HonestLoad:
     scheduler: str
     _created: dict[str, float] = field(default_factory=dict)
     _waits: list[float] = field(default_factory=list)
+    _answers: list[float] = field(default_factory=list)
     _bound: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _all_bound: asyncio.Event = field(default_factory=asyncio.Event)
     _number: int = 0
 
     async def run(self, per_second: float, seconds: float) -> Waits:
         """Create pods for so long; return how long they waited."""
-        self._created, self._waits = {}, []
+        self._created, self._waits, self._answers = {}, [], []
         due: asyncio.Queue[str | None] = asyncio.Queue()
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._watch())
@@ -90,7 +99,7 @@ class HonestLoad:
                     await self._all_bound.wait()
             watching.cancel()
             deleting.cancel()
-        return Waits(self._waits, len(self._created))
+        return Waits(self._waits, len(self._created), self._answers)
 
     async def _create(self, due: asyncio.Queue[str | None]) -> None:
         connection = await Connection.open(self.server)
@@ -102,8 +111,9 @@ class HonestLoad:
         }
         while name := await due.get():
             pod = {"metadata": {"name": name, "labels": {"app": "honest"}}, "spec": spec}
-            self._created[name] = time.monotonic()
+            began = self._created[name] = time.monotonic()
             await connection.post(f"/api/v1/namespaces/{self.namespace}/pods", json.dumps(pod).encode())
+            self._answers.append(time.monotonic() - began)
         await connection.close()
 
     async def _watch(self) -> None:
