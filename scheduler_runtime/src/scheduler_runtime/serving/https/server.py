@@ -29,7 +29,8 @@ from scheduler_runtime.serving.https.routes import EndpointResponse, Endpoints, 
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 1024
-"""How many connections are open at a time, some 50 KB each. One more ends the idlest of ``OpenConnections``."""
+"""How many connections are open at a time, some 50 KB each, and 90 KB with the longest heads. One more ends the idlest
+of ``OpenConnections``."""
 THREADS = 32
 """Pages that are made at a time; further requests wait for one of them."""
 THREADS_PER_ADDRESS = 8
