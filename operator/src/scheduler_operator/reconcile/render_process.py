@@ -23,12 +23,14 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from scheduler_operator import render
 from scheduler_operator.cluster.user_objects import StoredObject
 from scheduler_operator.render import ObjectProblems, Rendered, SharedProcess
+from scheduler_operator.render.findings import ANNOTATION
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import NEWEST_MINOR, Target, Version
@@ -90,35 +92,40 @@ class RenderProcesses:
     ) -> SharedProcess:
         """Render ``owner`` with those of the ``joiners`` that can run in its process, as ``render.render_shared``.
 
-        A profile that exceeds the limits by itself is left out of those that join, and told so.
+        If that exceeds the limits, those join that can together, the oldest first; the others are told.
         """
-        members, excluded = list(joiners), dict[str, ObjectProblems]()
-        while True:
-            used = _used(configs, [owner, *members])
-            try:
-                shared: SharedProcess = await self._call(_render_shared, owner, members, used, namespace, target)
-            except UnrenderableError as error:
-                if not members:
-                    return SharedProcess(_unrenderable(owner, str(error)), excluded)
-                excluded |= await self.exclude_unrenderable(owner.name, members, configs, namespace, target)
-                members = [joiner for joiner in members if joiner.name not in excluded]
-            else:
-                return SharedProcess(shared.outcome, {**excluded, **shared.excluded})
 
-    async def exclude_unrenderable(
-        self, owner: str, joiners: Sequence[StoredObject], configs: Configs, namespace: str, target: Target
-    ) -> dict[str, ObjectProblems]:
-        """Return those of the ``joiners`` that cannot be rendered by themselves; all of them if each can."""
-        excluded = {}
+        async def rendered(first: StoredObject, members: Sequence[StoredObject]) -> SharedProcess:
+            used = _used(configs, [first, *members])
+            shared: SharedProcess = await self._call(_render_shared, first, members, used, namespace, target)
+            return shared
+
+        try:
+            return await rendered(owner, joiners)
+        except UnrenderableError as error:
+            if not joiners:
+                return SharedProcess(_unrenderable(owner, str(error)), {})
+        try:
+            shared = await rendered(owner, ())
+        except UnrenderableError as error:
+            return SharedProcess(_unrenderable(owner, str(error)), {})
+        members, excluded = list[StoredObject](), dict[str, ObjectProblems]()
         for joiner in joiners:
             try:
-                await self._call(_render_shared, joiner, [], _used(configs, [joiner]), namespace, target)
+                await rendered(joiner, ())
             except UnrenderableError as error:
                 excluded[joiner.name] = _unrenderable(joiner, str(error))
-        message = f"the document of {owner} and all that join it cannot be rendered; join another profile, or none"
-        return excluded or {
-            joiner.name: ObjectProblems("JoinConflict", (Problem("spec.joins", message),)) for joiner in joiners
-        }
+                continue
+            try:
+                shared = await rendered(owner, [*members, joiner])
+                members.append(joiner)
+            except UnrenderableError as error:
+                message = (
+                    f"with this profile, the document of {owner.name} and those that joined before {error}; "
+                    "join another profile, or none"
+                )
+                excluded[joiner.name] = ObjectProblems("JoinConflict", (Problem("spec.joins", message),))
+        return SharedProcess(shared.outcome, {**excluded, **shared.excluded})
 
     async def problems_alone(
         self, profile: StoredObject, configs: Configs, namespace: str, target: Target
@@ -155,10 +162,26 @@ class RenderProcesses:
 
     async def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call ``function`` in a free process and return its result. Raises UnrenderableError."""
-        request = pickle.dumps((function.__name__, arguments))
-        digest = hashlib.sha256(request).digest()
+        call = (function.__name__, _as_rendered(arguments))
+        # Not of the pickle, which also depends on what of this is one object in memory.
+        digest = hashlib.sha256(repr(call).encode()).digest()
         if reason := self._unrenderable.get(digest):
             raise UnrenderableError(reason)
+        request = pickle.dumps(call)
+        answer = await self._ask(request)
+        if not answer.is_of_the_spec:
+            answer = await self._ask(request)  # whatever ended the process may have had nothing to do with this spec
+        if answer.reason:
+            self.failed += 1
+            if answer.is_of_the_spec:
+                self._unrenderable[digest] = answer.reason
+            if len(self._unrenderable) > _REMEMBERED:
+                del self._unrenderable[next(iter(self._unrenderable))]
+            raise UnrenderableError(answer.reason)
+        return answer.result
+
+    async def _ask(self, request: bytes) -> "Answer":
+        """Send a request to a free process; end it afterwards if it does not keep on."""
         process, answer = await self._free.get(), None
         try:
             process = process or await self.start_process()
@@ -169,13 +192,7 @@ class RenderProcesses:
             if process is not None and not keeps_on:
                 self._end(process)
             self._free.put_nowait(process if keeps_on else None)
-        if answer.reason:
-            self.failed += 1
-            self._unrenderable[digest] = answer.reason
-            if len(self._unrenderable) > _REMEMBERED:
-                del self._unrenderable[next(iter(self._unrenderable))]
-            raise UnrenderableError(answer.reason)
-        return answer.result
+        return answer
 
     async def start_process(self) -> asyncio.subprocess.Process:
         """Start a process that answers requests."""
@@ -195,17 +212,32 @@ class RenderProcesses:
                 (length,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
                 answer = pickle.loads(await process.stdout.readexactly(length))  # noqa: S301 - our own process wrote it
         except TimeoutError:
-            return Answer(reason=f"could not be rendered within {self.limits.wall_seconds:g} s", is_last=True)
+            reason = f"could not be rendered within {self.limits.wall_seconds:g} s"
+            return Answer(reason=reason, is_last=True, is_of_the_spec=False)
         except (OSError, asyncio.IncompleteReadError):
-            signal_number = -await process.wait()
-            if signal_number == signal.SIGXCPU:
+            code = await process.wait()
+            if code == -signal.SIGXCPU:
                 reason = f"takes more than {self.limits.cpu_seconds} s of CPU time to render"
-            else:
-                reason = f"ended the process that renders it, by signal {signal_number}"
-            return Answer(reason=reason, is_last=True)
+                return Answer(reason=reason, is_last=True)
+            cause = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            reason = f"ended the process that renders it, {cause}"
+            return Answer(reason=reason, is_last=True, is_of_the_spec=False)
         if answer.traceback:
             logger.error("a spec could not be rendered, which is a mistake of Berth's:\n%s", answer.traceback)
         return Answer(answer.result, answer.reason, is_last=answer.is_last)
+
+
+def _as_rendered(argument: Any) -> Any:
+    """Return an argument without that part of objects which rendering does not read: it changes with each status."""
+    match argument:
+        case StoredObject(relations=relations):
+            annotations = {ANNOTATION: relations.annotations.get(ANNOTATION, "")}
+            return replace(argument, relations=replace(relations, status={}, annotations=annotations), version=0)
+        case tuple() | list():
+            return [_as_rendered(item) for item in argument]
+        case dict():
+            return {name: _as_rendered(item) for name, item in argument.items()}
+    return argument
 
 
 def _used(configs: Configs, profiles: Iterable[StoredObject]) -> dict[str, StoredObject]:
@@ -235,6 +267,8 @@ class Answer:
     traceback: str = ""
     is_last: bool = False
     """True if the process answers no more: it has ended, is stuck, or has become large."""
+    is_of_the_spec: bool = True
+    """Whether the same request would have the same answer: not if the machine may be busy, or out of memory."""
 
 
 def _render_shared(
@@ -273,10 +307,16 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int, data_bytes: i
         limit = math.ceil(usage.ru_utime + usage.ru_stime) + cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         answer = _answer(requests.read(length), data_bytes)
-        is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > data_bytes / 2
+        is_last = _peak_bytes() > data_bytes / 2
         body = pickle.dumps(replace(answer, is_last=is_last))
         answers.write(_LENGTH.pack(len(body)) + body)
         answers.flush()
+
+
+def _peak_bytes() -> int:
+    """Return how much memory this program has had in use at most. ``ru_maxrss`` begins with that of the parent."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 def _answer(request: bytes, data_bytes: int) -> Answer:
