@@ -124,16 +124,23 @@ def reason(installed: Installed, kind: str, name: str) -> str:
     return installed.cluster.kubectl("get", kind, name, "-o", f"jsonpath={path}").stdout
 
 
+def is_stored_unreadable(installed: Installed, name: str, spec: str) -> bool:
+    return "exceeded max depth" in post(installed, "PluginConfig", name, spec)
+
+
 @pytest.fixture
 def poisoned(cluster_factory: Callable[[Spec], Cluster], tmp_path: Path) -> Iterator[tuple[Installed, RunningOperator]]:
-    """A cluster of its own, with an object that only etcd can get rid of, and an operator that starts afterwards."""
+    """A cluster of its own, with two objects that only etcd can get rid of, and an operator that starts afterwards."""
     cluster = cluster_factory(Spec(fake_nodes=1, node="none"))
     apply_crds_before_controllers(cluster)
     with installation(cluster, tmp_path) as installed:
         cluster.kubectl("delete", *POLICY)
         installed.apply(plugin_config("a-shared", "NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}))
+        for neighbour in ("b", "m-p.1", "m-p.3"):
+            installed.apply(plugin_config(neighbour, "NodeResourcesFit"))
         spec = deep("args", 9996)
-        eventually(lambda: "exceeded max depth" in post(installed, "PluginConfig", "m-poison.2", spec), 30)
+        for name in ("b0", "m-p.2"):
+            eventually(partial(is_stored_unreadable, installed, name, spec), 30)
         process = installed.operator("poisoned")
         try:
             yield installed, process.until_leading()
@@ -150,6 +157,7 @@ def test_what_no_api_server_can_read_is_named_and_all_else_is_reconciled(
     reference: Any = {"name": "NodeResourcesFit"}
 
     installed.apply(profile("plain"), profile("shares", pluginConfig=[{**reference, "ref": "a-shared"}]))
+    installed.apply(profile("between", pluginConfig=[{**reference, "ref": "m-p.1"}]))
     installed.apply(profile("late", pluginConfig=[{**reference, "ref": "z-late"}]))
 
     eventually(lambda: installed.is_ready("plain") and installed.is_ready("shares"), 60, explain=lambda: operator.log)
@@ -158,7 +166,8 @@ def test_what_no_api_server_can_read_is_named_and_all_else_is_reconciled(
     # No watch tells of it, and no list at once.
     installed.apply(plugin_config("z-late", "NodeResourcesFit"))
     eventually(lambda: installed.is_ready("late"), 60, explain=lambda: operator.log)
-    sentence = "the API server cannot read PluginConfig m-poison.2"
+    assert installed.is_ready("between")
+    sentence = "the API server cannot read PluginConfig b0, m-p.2"
     assert operator.log.count(sentence) == 1
     assert sentence in operator.answers("/readyz")[1]
     assert operator.answers("/readyz")[0] == 200

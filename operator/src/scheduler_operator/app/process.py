@@ -150,7 +150,7 @@ class OperatorProcess:
             except RequestError as error:
                 logger.warning("cannot list what can be read of %s: %s", kind.plural, error)
                 continue
-            named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable().items())
+            named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable.items())
             remark = f"the API server cannot read {named}, so it can neither list nor watch that kind" if named else ""
             if remark and remark != self.health.remark:
                 logger.error("%s; all others are looked at again and again; remove it from etcd", remark)

@@ -46,7 +46,10 @@ MAX_DEPTH_EXCEEDED = "exceeded max depth"
 """In the API server's answer about an object that it stored and cannot read back."""
 _PAGE = 25
 _NAME_CHARACTERS = "-.0123456789abcdefghijklmnopqrstuvwxyz"
-"""All that are in names of these objects, in the order in which objects are listed."""
+"""All that the API server admits in names of these objects, in the order in which objects are listed."""
+_LONGEST_NAME = 253
+_SEARCH_SECONDS = 60.0
+"""How long a name that was sought is taken for the first one that cannot be read: seeking takes many requests."""
 
 _FORCED = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _IMMUTABLE = {
@@ -95,6 +98,8 @@ class ClusterObjects:
         self._collections = {kind: kind.collection(namespace) for kind in kinds.ALL}
         """The path of each kind's objects."""
         self._applied: dict[Identity, AppliedVersion] = {}
+        self._sought: dict[tuple[ResourceKind, str], tuple[str, float]] = {}
+        """The name that cannot be read behind another name, and when that was found out."""
 
     async def version(self) -> Version:
         """Return the API server's Kubernetes version."""
@@ -118,21 +123,33 @@ class ClusterObjects:
     async def list_around(self, kind: ResourceKind) -> None:
         """Take in all of a kind of users' objects of which the API server cannot read some.
 
-        It cannot list them at once then, but from any name on, up to the first one that it cannot read.
+        It cannot list them at once then, but from any name on, up to the first one that it cannot read. What was known
+        of an object that it cannot read any more stays.
         """
         stored: list[StoredObject] = []
+        unreadable: list[str] = []
         last, size = "", _PAGE
         while True:
             try:
-                page = await self._page(kind, f"{last}\0" if last else "", size)
+                page = await self._page(kind, _behind(last), size)
             except RequestError as error:
                 if not is_unreadable(error):
                     raise
                 if size > 1:
                     size = 1
                     continue
-                last = await self._unreadable_name(kind, last)
-                stored.append(StoredObject.unlistable(kind.name, last))
+                after, last = last, await self._unreadable_name(kind, last)
+                known = self.users.of(kind)
+                unreadable.append(last)
+                stored.append(known.get(last) or StoredObject.unlistable(kind.name, last))
+                # Others may stand between the two. A list can begin with each of them, if its name is known.
+                for name in [name for name in known if after < name < last and known[name].relations.uid]:
+                    try:
+                        stored += map(StoredObject.from_object, await self._page(kind, name, 1))
+                    except RequestError as error_of_one:
+                        if not is_unreadable(error_of_one):
+                            raise
+                        stored.append(known[name])
             else:
                 if not page:
                     break
@@ -140,38 +157,45 @@ class ClusterObjects:
                 last = page[-1]["metadata"]["name"]
             size = _PAGE
         self.users.put_page(kind, stored, is_first=True, is_last=True)
+        self.users.unlistable[kind] = unreadable
 
     async def _unreadable_name(self, kind: ResourceKind, after: str) -> str:
-        """Return the name of the first object behind ``after`` that the API server cannot read.
+        """Return the name of an object that the API server cannot read, the first one behind ``after`` if need be.
 
-        No answer tells it. But a list fails that begins at the name or before it, and succeeds behind it.
+        No answer tells a name. But a page of one object fails if it begins between the object before and this one, and
+        succeeds right behind it. So of each character the first is sought with whose successor the page succeeds. Of
+        objects in a row that cannot be read it is the last one. Raises RequestError if all can be read by now.
         """
 
         async def fails_from(start: str) -> bool:
             try:
-                await self._page(kind, start, 1)
+                await self._page(kind, max(start, _behind(after)), 1)
             except RequestError as error:
                 if not is_unreadable(error):
                     raise
                 return True
             return False
 
-        for stored in self.users.unlistable().get(kind, ()):  # most likely it is still the same one
-            if stored > after and await fails_from(stored) and not await fails_from(f"{stored}\0"):
-                return stored
+        now = asyncio.get_running_loop().time()
+        self._sought = {key: value for key, value in self._sought.items() if now - value[1] < _SEARCH_SECONDS}
+        sought, _ = self._sought.get((kind, after), ("", 0.0))
+        if sought and await fails_from(sought) and not await fails_from(_behind(sought)):
+            return sought
         name = ""
-        while True:
-            # The last character with which the list still fails is the next one of the name.
-            low, high = 0, len(_NAME_CHARACTERS)
-            while low < high:
-                middle = (low + high) // 2
-                if await fails_from(name + _NAME_CHARACTERS[middle]):
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == 0:
-                return name
-            name += _NAME_CHARACTERS[low - 1]
+        while len(name) <= _LONGEST_NAME:
+            readable = len(_NAME_CHARACTERS)
+            for index, character in enumerate(_NAME_CHARACTERS):
+                if not await fails_from(name + character):
+                    readable = index
+                    break
+            if readable == 0:
+                break
+            name += _NAME_CHARACTERS[readable - 1]
+        if name <= after or not await fails_from(name) or await fails_from(_behind(name)):
+            path = f"GET {self._collections[kind]}"
+            raise RequestError(path, 0, "", f"what cannot be read behind {after!r} has changed meanwhile")
+        self._sought[kind, after] = name, now
+        return name
 
     async def _page(self, kind: ResourceKind, start: str, size: int) -> list[Object]:
         """Return ``size`` objects whose names are ``start`` or behind it."""
@@ -355,6 +379,11 @@ class ClusterObjects:
 def is_unreadable(error: RequestError) -> bool:
     """Return whether the API server could not read an object that it has stored."""
     return error.status == HTTPStatus.INTERNAL_SERVER_ERROR and MAX_DEPTH_EXCEEDED in error.message
+
+
+def _behind(name: str) -> str:
+    """Return the first name behind ``name`` in the order of lists; nothing for the beginning."""
+    return f"{name}\0" if name else ""
 
 
 def _identity(manifest: Object) -> Identity:

@@ -83,6 +83,8 @@ class UserObjects:
         self._listed: dict[ResourceKind, set[str]] = {}
         """The names in the pages of a list that is under way."""
         self._known: set[ResourceKind] = set()
+        self.unlistable: dict[ResourceKind, list[str]] = {}
+        """The names of objects that the API server cannot read, by kind, where it could not list the kind at last."""
 
     @property
     def is_complete(self) -> bool:
@@ -97,18 +99,14 @@ class UserObjects:
     def plugin_configs(self) -> Mapping[str, StoredObject]:
         return self._objects[kinds.PLUGIN_CONFIG]
 
+    def of(self, kind: ResourceKind) -> Mapping[str, StoredObject]:
+        """Return the objects of a kind, by name."""
+        return self._objects[kind]
+
     def joiners(self, name: str) -> list[StoredObject]:
         """Return the profiles that join the one called ``name``, the oldest first."""
         found = joiners(name, (stored.relations for stored in self.profiles.values()))
         return [self.profiles[joiner.name] for joiner in found]
-
-    def unlistable(self) -> dict[ResourceKind, list[str]]:
-        """Return the objects that the API server cannot read, by kind."""
-        return {
-            kind: names
-            for kind, objects in self._objects.items()
-            if (names := sorted(name for name, stored in objects.items() if not stored.relations.uid))
-        }
 
     def put(self, kind: ResourceKind, stored: StoredObject) -> None:
         """Keep an object, unless a newer version is here: the watch and answers to requests are not in one order."""
@@ -138,3 +136,4 @@ class UserObjects:
             for gone in self._objects[kind].keys() - names:
                 self.remove(kind, gone)
             self._known.add(kind)
+            self.unlistable.pop(kind, None)
