@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from scheduler_operator.app.endpoints import Health
 from scheduler_operator.app.process import OperatorProcess
 from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.cluster.user_objects import UserObjects
+from scheduler_operator.resources import kinds
 
 
 class Forbidding:
@@ -24,3 +29,46 @@ async def test_a_lease_that_cannot_be_tied_to_the_deployment_is_reported_and_hol
     (message,) = caplog.messages
     assert message.startswith("the Lease berth-operator will stay when Berth is uninstalled: ")
     assert message.endswith("403 Forbidden: no right to see it")
+
+
+class Unlistable:
+    """It lists around one object each time."""
+
+    def __init__(self, users: UserObjects) -> None:
+        self.users = users
+        self.lists = 0
+
+    async def list_around(self, kind: kinds.ResourceKind) -> None:
+        self.lists += 1
+        self.users.unlistable[kind] = ["poison"]
+        await asyncio.sleep(0)
+
+
+class Resyncing:
+    def __init__(self) -> None:
+        self.resynced = asyncio.Event()
+
+    async def resync(self) -> None:
+        self.resynced.set()
+
+
+async def test_what_cannot_be_read_is_told_until_the_kind_can_be_listed_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    process, users, reconciler = object.__new__(OperatorProcess), UserObjects(), Resyncing()
+    process.users, process.health, process.relisted = users, Health(), asyncio.Event()
+    process.unlistable, process.list_failed = set(), asyncio.Event()
+    cluster = process.cluster = Unlistable(users)  # type: ignore[assignment]
+    task = asyncio.create_task(process.list_around(reconciler))  # type: ignore[arg-type]
+    for _ in range(100):
+        process.note_unlistable(kinds.PLUGIN_CONFIG)
+    await reconciler.resynced.wait()
+    assert cluster.lists == 1
+    assert process.health.remark.startswith("the API server cannot read PluginConfig poison, so")
+
+    users.put_page(kinds.PLUGIN_CONFIG, [], is_first=True, is_last=True)
+    process.note_list()
+    assert process.health.remark == ""
+    assert process.relisted.is_set()
+    assert caplog.messages[0].endswith("remove it from etcd")
+    task.cancel()

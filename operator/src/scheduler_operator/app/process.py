@@ -61,7 +61,8 @@ class OperatorProcess:
         self.work: WorkQueue[Key] = WorkQueue()
         self.stop = asyncio.Event()
         self.relisted = asyncio.Event()
-        self.unlistable: asyncio.Queue[ResourceKind] = asyncio.Queue()
+        self.unlistable: set[ResourceKind] = set()
+        self.list_failed = asyncio.Event()
         self.waiting_for = ""
         self.leadership = Leadership(options.lease, options.kubeconfig, options.user_agent)
         self.health = Health(not_alive=self.leadership.check)
@@ -110,7 +111,7 @@ class OperatorProcess:
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
         reconciler = Reconciler(self.cluster, events, self.settings.release, version, self.work, self.rendering)
-        feed = ObjectFeed(self.users, self.relisted.set, self.unlistable.put_nowait)
+        feed = ObjectFeed(self.users, self.note_list, self.note_unlistable)
         session = KopfSession(self.credentials, self.settings.user_agent, InterruptedStreams(), feed)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
@@ -141,21 +142,40 @@ class OperatorProcess:
             await self.retry(reconciler.resync)
             self.waiting_for = ""
 
+    def note_list(self) -> None:
+        """Note that kopf has listed a kind: all of it can be read."""
+        self.update_remark()
+        self.relisted.set()
+
+    def note_unlistable(self, kind: ResourceKind) -> None:
+        """Note that kopf could not list a kind, because the API server cannot read one of its objects."""
+        self.unlistable.add(kind)
+        self.list_failed.set()
+
     async def list_around(self, reconciler: Reconciler) -> None:
         """Take in what can be read of a kind that the API server cannot list, each time that kopf has failed to."""
         while True:
-            kind = await self.unlistable.get()
-            try:
-                await self.cluster.list_around(kind)
-            except RequestError as error:
-                logger.warning("cannot list what can be read of %s: %s", kind.plural, error)
-                continue
-            named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable.items())
-            remark = f"the API server cannot read {named}, so it can neither list nor watch that kind" if named else ""
-            if remark and remark != self.health.remark:
-                logger.error("%s; all others are looked at again and again; remove it from etcd", remark)
-            self.health.remark = remark
-            await self.retry(reconciler.resync)
+            await self.list_failed.wait()
+            self.list_failed.clear()
+            while self.unlistable:
+                kind = self.unlistable.pop()
+                try:
+                    await self.cluster.list_around(kind)
+                except RequestError as error:
+                    logger.warning("cannot list what can be read of %s: %s", kind.plural, error)
+                    continue
+                self.update_remark()
+                await self.retry(reconciler.resync)
+
+    def update_remark(self) -> None:
+        """Say on ``/readyz`` what cannot be read now, and in the log when that changes."""
+        named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable.items() if names)
+        remark = f"the API server cannot read {named}, so it can neither list nor watch that kind" if named else ""
+        if remark and remark != self.health.remark:
+            logger.error("%s; all others are looked at again and again; remove it from etcd", remark)
+        if self.health.remark and not remark:
+            logger.info("the API server can list and watch all profiles and PluginConfigs again")
+        self.health.remark = remark
 
     async def wait_for_crds(self) -> None:
         """Wait until the API server serves both of our kinds."""
