@@ -1,5 +1,6 @@
 """Answers of the API server as kopf receives them, and what is logged about them."""
 
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import http_session, watch_stream
 from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed, UnusableError
 from scheduler_operator.kopf_seam.watch_stream import EXPIRED_LINE, InterruptedStreams
+from scheduler_operator.resources import kinds
 from tests.scheduler_operator.builders import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, served
 
@@ -31,6 +33,7 @@ class Kopf:
     url: str
     session: aiohttp.ClientSession
     lists: list[str]
+    users: UserObjects
 
     async def ask(self, path: str) -> aiohttp.ClientResponse:
         return await self.session.get(f"{self.url}{path}")
@@ -41,10 +44,11 @@ async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
     async with served(script) as url:
         lists: list[str] = []
         credentials = Credentials(kubeconfig(directory, url))
-        feed = ObjectFeed(UserObjects(), lambda: lists.append("listed"), lambda kind: lists.append(kind.plural))
+        users = UserObjects()
+        feed = ObjectFeed(users, lambda: lists.append("listed"), lambda kind: lists.append(kind.plural))
         between = KopfSession(credentials, "tests", InterruptedStreams(), feed)
         try:
-            yield Kopf(url, between.open_session(), lists)
+            yield Kopf(url, between.open_session(), lists, users)
         finally:
             await between.close()
 
@@ -164,3 +168,43 @@ async def test_a_list_after_a_watch_tells_why(tmp_path: Path, caplog: pytest.Log
     assert caplog.messages == [
         "watching schedulerprofiles is interrupted: the last known version has expired (410); listing again"
     ]
+
+
+def raw(name: str, **metadata: object) -> dict[str, object]:
+    named = {"name": name, "uid": name, "generation": 1, "resourceVersion": "7", **metadata}
+    return {"apiVersion": "berth.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": named, "spec": {}}
+
+
+async def test_an_object_that_cannot_be_taken_in_is_left_as_it_was_and_the_others_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    events = [
+        {"type": "MODIFIED", "object": raw("odd", resourceVersion=8)},
+        {"type": "ADDED", "object": raw("beside")},
+    ]
+    lines = "\n".join(map(json.dumps, events)) + "\n"
+
+    async def stream(request: web.Request) -> web.Response:
+        return web.Response(text=lines)
+
+    script = Script([says({"items": [raw("odd")]}), stream], otherwise=says(EMPTY))
+    async with kopf(script, tmp_path) as asking:
+        await asking.ask(LIST)
+        watch = await asking.ask(WATCH)
+        passed_on = [json.loads(line) async for line in watch.content.iter_chunked(2**20)]
+        assert [event["object"]["metadata"]["name"] for event in passed_on] == ["beside"]
+        assert {*asking.users.profiles} == {"odd", "beside"}
+    assert caplog.records[0].exc_info
+    assert "SchedulerProfile odd cannot be taken in" in caplog.messages[0]
+
+
+def test_a_list_with_an_object_that_cannot_be_taken_in_is_used_without_it(caplog: pytest.LogCaptureFixture) -> None:
+    users = UserObjects()
+    feed = ObjectFeed(users, lambda: None, lambda _: None)
+    feed.take_list(kinds.PROFILE, {"items": [raw("odd"), raw("gone")]}, is_first=True)
+    odd: dict[str, object] = {"metadata": {"name": "odd"}}
+    answer = feed.take_list(kinds.PROFILE, {"items": [odd, raw("new")]}, is_first=True)
+    assert {*users.profiles} == {"odd", "new"}
+    assert users.profiles["odd"].version == 7
+    assert [item["metadata"]["name"] for item in answer["items"]] == ["new"]
+    assert "SchedulerProfile odd cannot be taken in" in caplog.messages[0]

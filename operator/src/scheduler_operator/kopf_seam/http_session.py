@@ -6,6 +6,7 @@ lists a kind again it reports nothing, and what was deleted before that list is 
 
 import asyncio
 import json
+import logging
 import ssl
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -25,6 +26,8 @@ from scheduler_operator.cluster.user_objects import StoredObject, UserObjects
 from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, EventStream, InterruptedStreams, WatchState
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
+
+logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 15.0
 REPORTED_FORBIDDEN_ANSWERS = 3
@@ -57,17 +60,35 @@ class ObjectFeed:
         """Take in a page of users' objects, and return it with no more of them than kopf needs."""
         items = [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in document["items"]]
         is_last = not document.get("metadata", {}).get("continue")
-        self.users.put_page(kind, map(StoredObject.from_object, items), is_first, is_last)
-        return {**document, "items": [shorten(item) for item in items]}
+        readable = {item["metadata"]["name"]: stored for item in items if (stored := self._read(kind, item))}
+        # What was known of an object stays in use if its new version cannot be taken in.
+        known = [self.users.of(kind).get(item["metadata"]["name"]) for item in items]
+        kept = [stored for stored in known if stored and stored.name not in readable]
+        self.users.put_page(kind, [*readable.values(), *kept], is_first, is_last)
+        return {**document, "items": [shorten(item) for item in items if item["metadata"]["name"] in readable]}
 
     def take_event(self, kind: ResourceKind, event: Mapping[str, Any]) -> bytes:
-        """Take in what a line of a watch tells, and return it with no more of the object than kopf needs."""
+        """Take in what a line of a watch tells, and return it with no more of the object than kopf needs, if any."""
         raw = event["object"]
         if event["type"] == "DELETED":
             self.users.remove(kind, raw["metadata"]["name"])
+        elif (stored := self._read(kind, raw)) is None:
+            return b""
         else:
-            self.users.put(kind, StoredObject.from_object(raw))
+            self.users.put(kind, stored)
         return json.dumps({"type": event["type"], "object": shorten(raw)}).encode() + b"\n"
+
+    def _read(self, kind: ResourceKind, raw: Mapping[str, Any]) -> StoredObject | None:
+        """Read an object; log what is wrong with it and return nothing if it cannot be read (ADR 27)."""
+        try:
+            shorten(raw)
+            return StoredObject.from_object(raw)
+        except Exception:
+            name = raw["metadata"]["name"]
+            logger.exception(
+                "%s %s cannot be taken in; what was known of it stays until its next version", kind.name, name
+            )
+            return None
 
 
 def shorten(raw: Mapping[str, Any]) -> dict[str, Any]:

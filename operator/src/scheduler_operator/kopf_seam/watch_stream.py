@@ -7,7 +7,6 @@ and a stream that ends when it has hardly begun makes the next one wait. What is
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -77,7 +76,7 @@ class EventStream:
     def __init__(
         self, content: Content, watch: WatchState, take: Callable[[Mapping[str, Any]], bytes] | None = None
     ) -> None:
-        """``take`` is called with each event of an object, and returns the line that kopf reads instead."""
+        """``take`` is called with each event of an object, and returns the line that kopf reads instead, if any."""
         self._take = take
         self._content = content
         self._watch = watch
@@ -92,15 +91,16 @@ class EventStream:
             async for chunk in self._content.iter_chunked(n):
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in filter(None, lines):
-                    yield self._check_line(line + b"\n")
-            if rest:
-                yield self._check_line(rest)
+                    if event := self._check_line(line + b"\n"):
+                        yield event
+            if rest and (event := self._check_line(rest)):
+                yield event
         except aiohttp.ClientError:
             self._watch.note(CUT)
             raise
 
     def _check_line(self, line: bytes) -> bytes:
-        """Return the line if it is an event; else note why not, and return the line that makes kopf list again."""
+        """Return what kopf reads of an event; note why a line is none, and return one that makes kopf list again."""
         try:
             event = read_json(line)
         except ValueError:
@@ -108,9 +108,7 @@ class EventStream:
         self._watch.note("")
         match event:
             case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}} if self._take:
-                with suppress(KeyError, TypeError, ValueError):
-                    return self._take(event)
-                self._watch.note(f"the API server sent what is no object: {line[:80]!r}")
+                return self._take(event)
             case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}}:
                 return without_managed_fields(line)
             case {"type": "BOOKMARK", "object": {"metadata": dict()}}:
