@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from devcluster import Cluster, Spec
+from scheduler_runtime.catalog.bounds import describe_excess
 from tests.integration.operator.running import (
     Installed,
     RunningOperator,
@@ -65,12 +66,21 @@ def enforced(installed: Installed) -> None:
 @pytest.mark.parametrize("place", DEEP)
 def test_deep_nesting_is_refused_before_it_is_stored(installed: Installed, place: str) -> None:
     kind = DEEP[place][0]
-    for levels in (101, 300, 9500):
+    for levels in (107, 300, 9500):
         assert "more than 100 levels of nesting" in post(installed, kind, "deep", deep(place, levels)), levels
     # So deep that one kind of field is refused as no object at all, and others were stored for ever.
     assert post(installed, kind, "deep", deep(place, 9996))
     assert installed.get(kind.lower(), "deep") is None
     assert post(installed, kind, "deep", deep(place, 30)) == ""
+    installed.delete(kind.lower(), "deep")
+
+
+@pytest.mark.usefixtures("enforced")
+@pytest.mark.parametrize("place", DEEP)
+def test_a_spec_within_the_bounds_is_not_too_deep_with_its_managed_fields(installed: Installed, place: str) -> None:
+    levels = max(levels for levels in range(101) if not describe_excess(json.loads(deep(place, levels)), "spec"))
+    kind = DEEP[place][0]
+    assert post(installed, kind, "deep", deep(place, levels)) == ""
     installed.delete(kind.lower(), "deep")
 
 
