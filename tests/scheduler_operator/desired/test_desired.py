@@ -473,6 +473,13 @@ def test_a_process_mounts_the_secrets_of_all_its_profiles() -> None:
     assert outcome.extender_secrets == ("berth-extender-a", "berth-extender-b")
 
 
+@pytest.mark.parametrize("engine", ["Python", "KubeScheduler"])
+def test_a_scheduler_has_no_file_that_is_not_of_its_document(engine: str) -> None:
+    made = objects(engine=engine)
+    (volume,) = made["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    assert [item["key"] for item in volume["configMap"]["items"]] == list(made["ConfigMap"]["data"])
+
+
 def test_without_secrets_there_is_one_volume() -> None:
     assert len(pod()["spec"]["volumes"]) == len(container()["volumeMounts"]) == 1
 

@@ -91,6 +91,7 @@ def test_a_mistake_in_an_override_is_reported_at_the_override(override: dict[str
         {"op": "replace", "path": "/leaderElection/resourceName", "value": "kube-scheduler"},
         {"op": "replace", "path": "/leaderElection/leaderElect", "value": False},
         {"op": "remove", "path": "/leaderElection"},
+        {"op": "add", "path": "/clientConnection", "value": {"kubeconfig": "/etc/berth/e.yaml"}},
         {"op": "remove", "path": "/profiles"},
         {"op": "replace", "path": "/profiles/0/schedulerName", "value": "other"},
         {"op": "add", "path": "/profiles/-", "value": {"schedulerName": "other"}},

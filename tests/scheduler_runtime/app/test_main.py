@@ -113,6 +113,13 @@ def test_a_problem_of_a_kubeconfig_has_the_field_that_names_it(
     assert capsys.readouterr().err.startswith(f"{path}: clientConnection.kubeconfig: /none/scheduler.conf: ")
 
 
+def test_the_writer_of_a_config_map_names_no_credentials(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config(tmp_path, clientConnection={"kubeconfig": str(tmp_path / "a-program")})
+    assert main(["--config", str(path), "--config-map", "n/berth-a"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{path}: clientConnection.kubeconfig: a document that is followed in a ConfigMap names no")
+
+
 def test_a_sighup_that_has_nothing_to_be_read_again_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     startup.sighup_action(None, ObjectName("n", "berth-a"))()

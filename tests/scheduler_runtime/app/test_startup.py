@@ -16,11 +16,12 @@ from aiohttp import web
 from devcluster.system.ports import free_port
 from scheduler_runtime import config
 from scheduler_runtime.app import startup
+from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.config import Document
+from scheduler_runtime.config import Document, Problems
 from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, OwnConfigMap
-from scheduler_runtime.reload.plan import DocumentText
+from scheduler_runtime.reload.plan import DocumentText, Plan
 from scheduler_runtime.serving.https import AccessRules, ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.pages import get
@@ -100,6 +101,18 @@ async def test_a_file_that_names_code_of_yesterday_is_read_from_the_config_map_t
         items.clear()
         with pytest.raises(NotReadyError, match=r"config.yaml: plugin X: ConfigMap n/prices: has no prices.py$"):
             await startup.first_plan(started, planner, followed)
+
+
+async def test_a_document_that_comes_later_names_no_credentials_either(tmp_path: Path) -> None:
+    started = replace(
+        settings(tmp_path / "config.yaml", "https://127.0.0.1:1", 0), overrides=Overrides(refuses_kubeconfig=True)
+    )
+    async with serving(Script(otherwise=hangs)) as client:
+        planner = startup.create_planner(started, Version.parse("v1.36.4"), client)
+        assert isinstance(await planner.plan(DocumentText(TEXT)), Plan)
+        refused = await planner.plan(DocumentText(f"{TEXT}clientConnection: {{kubeconfig: /etc/berth/e.yaml}}\n"))
+    assert isinstance(refused, Problems)
+    assert [problem.path for problem in refused] == ["clientConnection.kubeconfig"]
 
 
 async def shows(port: int, line: str) -> None:

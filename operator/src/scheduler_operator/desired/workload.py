@@ -61,8 +61,12 @@ def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Objec
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(profile, namespace),
-        "data": {CONFIG_KEY: rendered.text, **({EXTRAS_KEY: rendered.extras} if rendered.extras else {})},
+        "data": _document_texts(rendered),
     }
+
+
+def _document_texts(rendered: Rendered) -> dict[str, str]:
+    return {CONFIG_KEY: rendered.text, **({EXTRAS_KEY: rendered.extras} if rendered.extras else {})}
 
 
 def lease(profile: UserObject, namespace: str) -> Object:
@@ -133,13 +137,18 @@ def pod_spec(name: str, rendered: Rendered, account: str, release: Release) -> O
         exclude_none=True,
         include={"node_selector", "tolerations", "affinity", "topology_spread_constraints", "priority_class_name"},
     )
+    # What somebody else adds to the ConfigMap is no file of the scheduler.
+    document = {
+        "name": generated_name(name),
+        "items": [{"key": key, "path": key} for key in _document_texts(rendered)],
+    }
     return {
         **placement,
         "schedulerName": "default-scheduler",  # a scheduler that had to place itself would never start
         "serviceAccountName": account,
         "securityContext": RESTRICTED_POD,
         "containers": [container(name, rendered, release)],
-        "volumes": [{"name": "config", "configMap": {"name": generated_name(name)}}, *_extender_volumes(rendered)],
+        "volumes": [{"name": "config", "configMap": document}, *_extender_volumes(rendered)],
     }
 
 

@@ -14,15 +14,18 @@ from scheduler_runtime.catalog.bounds import cut, describe_value, excess
 from scheduler_runtime.config import Problem
 from scheduler_runtime.config.problems import Step
 
-_PROTECTED_FIELDS = (
-    ("apiVersion",),
-    ("kind",),
-    ("leaderElection", "leaderElect"),
-    ("leaderElection", "resourceLock"),
-    ("leaderElection", "resourceName"),
-    ("leaderElection", "resourceNamespace"),
-)
-"""Fields of the document that other generated objects rely on."""
+_FINDS_IT = "by which berth finds the scheduler again; leave it as it is"
+_PROTECTED_FIELDS = {
+    ("apiVersion",): _FINDS_IT,
+    ("kind",): _FINDS_IT,
+    ("leaderElection", "leaderElect"): _FINDS_IT,
+    ("leaderElection", "resourceLock"): _FINDS_IT,
+    ("leaderElection", "resourceName"): _FINDS_IT,
+    ("leaderElection", "resourceNamespace"): _FINDS_IT,
+    # By an exec section the file would be a program that runs with the scheduler's permissions.
+    ("clientConnection", "kubeconfig"): "but a scheduler has the credentials of its pod; leave it out",
+}
+"""Fields of the document that overrides may not change, and the end of the sentence about one that does."""
 _MISSING = object()
 MAX_REASON = 200
 """Characters of the library's reason, which may repeat a value."""
@@ -54,8 +57,8 @@ def apply_overrides(
             problems.append(Problem(path, patched))
             continue
         forbidden = [
-            f"changes {'.'.join(steps)}, by which berth finds the scheduler again; leave it as it is"
-            for steps in _PROTECTED_FIELDS
+            f"changes {'.'.join(steps)}, {why}"
+            for steps, why in _PROTECTED_FIELDS.items()
             if _at(document, steps) != _at(patched, steps)
         ]
         if _names(document) != _names(patched):

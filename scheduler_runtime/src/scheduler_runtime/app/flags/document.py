@@ -45,12 +45,20 @@ _FLAGS: Mapping[str, str] = MappingProxyType(
 NO_DOCUMENT = f"apiVersion: {API_VERSION}\nkind: KubeSchedulerConfiguration\n"
 """The document of a process that is started without one: upstream's defaults."""
 
+KUBECONFIG_REFUSED = (
+    "a document that is followed in a ConfigMap names no credentials, as these may be a program to run; leave it out, "
+    "and the credentials are those of --kubeconfig, of $KUBECONFIG or of the pod"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Fields of the document that the command line decides, by their section."""
+    """What the command line decides of a document."""
 
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Values of fields, by their section."""
+    refuses_kubeconfig: bool = False
+    """Whether documents may name no credentials: whoever may write a ConfigMap must not choose a program to run."""
 
     @classmethod
     def from_flags(cls, args: object, *, has_document: bool) -> Overrides:
@@ -63,7 +71,8 @@ class Overrides:
             if flags[name] is not None and not has_document
         }
         sections = {"leaderElection": election, "clientConnection": connection}
-        return cls({name: section for name, section in sections.items() if section})
+        given = {name: section for name, section in sections.items() if section}
+        return cls(given, refuses_kubeconfig=bool(getattr(args, "config_map", None)))
 
     def describe(self, section: str) -> str:
         """Return the flags that override fields of ``section``, as the end of a sentence about a problem there."""
@@ -73,6 +82,13 @@ class Overrides:
 
 def load_document(text: str, overrides: Overrides) -> Document | Problems:
     """Parse a document with ``overrides`` in it, and check the result as a whole."""
+    document = _parse(text, overrides)
+    if isinstance(document, Problems) or not overrides.refuses_kubeconfig or not document.client_connection.kubeconfig:
+        return document
+    return Problems((Problem("clientConnection.kubeconfig", KUBECONFIG_REFUSED),))
+
+
+def _parse(text: str, overrides: Overrides) -> Document | Problems:
     sources = config.read_yaml(text)
     if isinstance(sources, Problems) or len(sources) != 1 or not overrides.sections:
         return config.load(text)
