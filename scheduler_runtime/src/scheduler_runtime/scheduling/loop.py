@@ -12,6 +12,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import thread_time
 
 from scheduler_runtime.framework import ExtenderAnswers, FailureLog, Framework, Placed, Unschedulable
@@ -70,8 +71,8 @@ class SchedulingLoop:
         self._clock = clock
         self.failures = FailureLog(logger)
         self._paused_at = 0.0
-        self._entry: QueuedPod | None = None
-        """The pod that was taken last."""
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        """By profile, the attempt for which extenders are asked."""
         self._cpu_began = 0.0
         """The CPU time of this thread when deciding about it began, or when extenders answered last."""
         self._busy_since = 0.0
@@ -82,23 +83,62 @@ class SchedulingLoop:
 
     async def run(self) -> None:
         """Schedule until cancelled, whatever one attempt ends in."""
-        while True:
-            try:
-                await self.schedule_one()
-            except Exception as error:
-                # Neither the decision nor the report of its failure went as it has to: this pod backs off.
-                logger.exception("an attempt ended unexpectedly")
-                entry, self._entry = self._entry, None
-                if entry is None:
+        try:
+            while True:
+                try:
+                    await self.schedule_one()
+                except Exception:
+                    logger.exception("taking the next pod failed")
                     await asyncio.sleep(PAUSE_SECONDS)
-                elif entry.place is QueuePlace.IN_FLIGHT:
-                    self._cache.forget(entry.pod)
-                    self.queue.retry(entry.uid, self._clock(), type(error).__name__)
+        finally:
+            waiting = list(self._asking.values())
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def schedule_one(self) -> None:
-        """Take one pod; afterwards its binding is under way, or the pod waits again and its author knows why."""
-        self._entry = None
-        self._entry = entry = await self._next_pod()
+        """Take one pod and attempt to place it.
+
+        Where extenders have a say that is a task of its own, one for each profile, because an extender may be slow or
+        never answer: pods of other profiles, and those that no extender looks after, do not wait for it.
+        """
+        entry = await self._next_pod()
+        if self._is_for_extenders(entry):
+            task = self._asking[entry.profile] = asyncio.create_task(self._attempt(entry), name=entry.pod.key)
+            task.add_done_callback(partial(self._on_asked, entry.profile))
+        else:
+            await self._attempt(entry)
+
+    def _on_asked(self, profile: str, _: asyncio.Task[None]) -> None:
+        del self._asking[profile]
+        self.queue.release_held(profile)
+
+    def _is_for_extenders(self, entry: QueuedPod) -> bool:
+        """Return whether extenders have a say in where the pod goes."""
+        framework = self._frameworks.get(entry.profile)
+        return (
+            framework is not None
+            and framework.extenders is not None
+            and framework.extenders.are_interested_in(entry.pod)
+        )
+
+    def _is_held(self, entry: QueuedPod) -> bool:
+        """Return whether a pod has to wait until its extenders have answered about another: they are asked in order."""
+        return entry.profile in self._asking and self._is_for_extenders(entry)
+
+    async def _attempt(self, entry: QueuedPod) -> None:
+        """Decide about a pod and carry that out; whatever goes wrong is this pod's alone."""
+        try:
+            await self._place(entry)
+        except Exception as error:
+            # Neither the decision nor the report of its failure went as it has to: this pod backs off.
+            logger.exception("an attempt ended unexpectedly")
+            if entry.place is QueuePlace.IN_FLIGHT:
+                self._cache.forget(entry.pod)
+                self.queue.retry(entry.uid, self._clock(), type(error).__name__)
+
+    async def _place(self, entry: QueuedPod) -> None:
+        """Afterwards the binding of the pod is under way, or the pod waits again and its author knows why."""
         if entry.pod.metadata.deletion_timestamp:
             self._drop_deleting_pod(entry)
             return
@@ -155,7 +195,8 @@ class SchedulingLoop:
 
             schedule ──► a question ──► extenders are asked ──► schedule anew ──► … ──► Placed, Unschedulable
                                                 │
-                                                └─ meanwhile: watches, bindings, the lease; no other decision
+                                                └─ meanwhile: watches, bindings, the lease, decisions about pods
+                                                   that these extenders have no say in
 
         Nothing is assumed while extenders think. With their answers the decision is made anew, about the pod and the
         cluster as they are by then, so that no change is missed.
@@ -206,6 +247,10 @@ class SchedulingLoop:
         self.queue.remove(entry.uid)
         self._reporter.skipped(entry.pod)
 
+    def _take(self) -> QueuedPod | None:
+        is_held = self._is_held if self._asking else None
+        return self.queue.take(self._clock(), others_underway=self._slots.are_taken, is_held=is_held)
+
     async def _next_pod(self) -> QueuedPod:
         """Return the next pod; let everything else run now and then, and while there is no pod to take."""
         if not self._slots.has_room.is_set():
@@ -215,7 +260,7 @@ class SchedulingLoop:
         if now - self._paused_at > SLICE_SECONDS:
             await asyncio.sleep(0)
             self._paused_at = self._clock()
-        while (entry := self.queue.take(self._clock(), others_underway=self._slots.are_taken)) is None:
+        while (entry := self._take()) is None:
             self.queue.ready.clear()  # no await since ``take``: a pod that came in between would be missed
             wake_at = self._clock() + YIELD_SECONDS if self.queue.yielding else self.queue.wake_at()
             try:

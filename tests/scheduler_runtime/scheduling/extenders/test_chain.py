@@ -267,6 +267,40 @@ async def test_what_others_do_while_an_extender_thinks_makes_no_pod_slow_also_if
             assert "berth_slow_attempts_total{" not in scene.metrics.text()
 
 
+async def test_a_pod_that_it_has_no_say_in_does_not_wait_while_an_extender_thinks() -> None:
+    gpu = "example.com/gpu"
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("a"))
+        async with scheduling(asks(extender, filterVerb="filter", managedResources=[{"name": gpu}])) as scene:
+            scene.cache.set_node(testing.node("a", {"cpu": "4", gpu: "1", "pods": "110"}))
+            scene.queue.add(testing.pod("p", {gpu: "1"}, schedulerName="test"), "test", 0.0)
+            await thinking.asked.wait()
+            scene.add("q")
+            await scene.until(lambda: [name for name, _ in scene.binds.bound] == ["q"])
+            thinking.answers()
+            await scene.until(lambda: ("p", "a") in scene.binds.bound)
+
+
+async def test_the_others_that_it_has_a_say_in_come_to_their_turn_afterwards_in_order() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("a", "b", "c"))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            scene.add("p")
+            await thinking.asked.wait()
+            scene.add("low", priority=1)
+            gone = scene.add("gone", priority=5)
+            await asyncio.sleep(0)  # the loop has come by, and holds them
+            scene.add("high", priority=9)
+            scene.queue.remove(gone.uid)
+            thinking.answers()
+            await scene.until(lambda: len(scene.binds.bound) == 3)
+        assert [question["Pod"]["metadata"]["name"] for question in extender.questions("filter")] == [
+            "p",
+            "high",
+            "low",
+        ]
+
+
 async def test_a_node_that_goes_while_an_extender_thinks_is_not_chosen() -> None:
     with serving({}) as extender:
         thinking = Thinking(extender, "filter", keeps("a", "b"))

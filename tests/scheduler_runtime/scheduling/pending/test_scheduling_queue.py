@@ -420,3 +420,46 @@ def test_events_do_not_pile_up_behind_a_crowd() -> None:
     for _ in range(2 * MAX_WAKING):
         pending.on_event(NODE_ADDED, 100)
     assert len(profile.hinted) >= MAX_WAKING * 100
+
+
+def take_free(pending: SchedulingQueue, *held: str) -> str:
+    """Take the next pod that is not held, and have it bound; empty when there is none."""
+    entry = pending.take(0.0, is_held=lambda entry: entry.uid in held)
+    if entry is None:
+        return ""
+    pending.mark_binding(entry.uid)
+    return entry.uid
+
+
+def test_a_held_pod_lets_others_go_first_and_comes_again_in_its_order() -> None:
+    pending = SchedulingQueue({"default": Profile()})
+    for uid, priority in (("first", 9), ("second", 8), ("other", 1)):
+        pending.add(pod(uid, priority), "default", 0.0)
+    assert take_free(pending, "first", "second") == "other"
+    assert take_free(pending, "first", "second") == ""
+    assert pending.counts() == {QueuePlace.ACTIVE: 2, QueuePlace.BINDING: 1}
+
+    pending.release_held("default")
+    pending.add(pod("higher", 10), "default", 0.0)
+    assert [take_free(pending) for _ in range(3)] == ["higher", "first", ""]
+    pending.release_held("default")
+    assert take_free(pending) == "second"
+
+
+def test_a_held_pod_that_goes_is_forgotten() -> None:
+    pending = SchedulingQueue({"default": Profile()})
+    pending.add(pod("gone"), "default", 0.0)
+    pending.add(pod("stays"), "default", 0.0)
+    assert take_free(pending, "gone", "stays") == ""
+    pending.remove("gone")
+    pending.release_held("default")
+    pending.release_held("default")
+    assert [take_free(pending), take_free(pending)] == ["stays", ""]
+
+
+def test_held_pods_of_a_changed_profile_are_active_again() -> None:
+    pending = SchedulingQueue({"default": Profile()})
+    pending.add(pod("held"), "default", 0.0)
+    assert take_free(pending, "held") == ""
+    pending.change_profiles(["default"], 0.0)
+    assert take_free(pending) == "held"

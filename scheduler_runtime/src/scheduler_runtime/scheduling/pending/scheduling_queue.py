@@ -33,7 +33,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import Protocol
 
@@ -117,6 +117,8 @@ class SchedulingQueue:
         self._active = Heap(QueuePlace.ACTIVE)
         self._yielding = Heap(QueuePlace.ACTIVE)
         """The active pods that came to their turn, and let the others go first."""
+        self._held: dict[str, Heap] = {}
+        """By profile, the active pods that came to their turn while its extenders were asked about another one."""
         self._budget = AttemptBudget()
         self._backing_off = backing_off or BackingOff()
         self._parked = Parked()
@@ -181,14 +183,39 @@ class SchedulingQueue:
 
     # Attempts
 
-    def take(self, now: float, *, others_underway: bool = False) -> QueuedPod | None:
+    def take(
+        self, now: float, *, others_underway: bool = False, is_held: Callable[[QueuedPod], bool] | None = None
+    ) -> QueuedPod | None:
         """Take the next pod to place, if there is one; it is in flight until it is bound, parked or retried.
 
-        With ``others_underway`` none that has to yield is taken: a slow attempt delays each step of a binding.
+        With ``others_underway`` none that has to yield is taken: a slow attempt delays each step of a binding. A pod
+        that ``is_held`` stays active, but is not taken before ``release_held``.
         """
         self._flush_ended_waits(now)
         if self._waking:
             self._continue_waking(now)
+        entry = self._next(now, others_underway=others_underway)
+        while is_held is not None and entry is not None and is_held(entry):
+            self._held.setdefault(entry.profile, Heap(QueuePlace.ACTIVE)).push(entry, entry.key)
+            entry = self._next(now, others_underway=others_underway)
+        if entry:
+            entry.place = QueuePlace.IN_FLIGHT
+            entry.attempts += 1
+            entry.retry_requested = False
+            self._in_flight.begin(entry.uid)
+        return entry
+
+    def release_held(self, profile: str) -> None:
+        """Let the first held pod of ``profile`` come to its turn again, among all that are active by then."""
+        held = self._held.get(profile)
+        if held is not None and (entry := held.pop()) is not None:
+            self._active.push(entry, entry.key)
+            self.ready.set()
+        if not held:
+            self._held.pop(profile, None)
+
+    def _next(self, now: float, *, others_underway: bool) -> QueuedPod | None:
+        """Take the next pod out of its place."""
         is_exceeded = self._budget.is_exceeded(now)
         entry = self._next_within_budget(now) if is_exceeded else self._next_active()
         if entry is None and not (is_exceeded and others_underway):
@@ -197,11 +224,6 @@ class SchedulingQueue:
         if entry is None and not self._yielding and (entry := self._backing_off.pop_early()):
             entry.waits_since = min(entry.waits_since, now)
             self._metrics.pod_queued("active", POPPED_EARLY)
-        if entry:
-            entry.place = QueuePlace.IN_FLIGHT
-            entry.attempts += 1
-            entry.retry_requested = False
-            self._in_flight.begin(entry.uid)
         return entry
 
     def _next_active(self) -> QueuedPod | None:
@@ -295,6 +317,8 @@ class SchedulingQueue:
         self._active.compact()
         self._yielding.compact()
         self._backing_off.compact()
+        for name in names:
+            self._held.pop(name, None)  # they become active below
         for entry in concerned:
             if entry.uid not in self._entries:
                 continue
@@ -478,6 +502,8 @@ class SchedulingQueue:
             case QueuePlace.ACTIVE:
                 self._active.discard(entry.uid)
                 self._yielding.discard(entry.uid)
+                if held := self._held.get(entry.profile):
+                    held.discard(entry.uid)
             case QueuePlace.IN_FLIGHT:
                 self._in_flight.end(entry.uid)
             case QueuePlace.BACKOFF:
