@@ -20,6 +20,8 @@ from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, RELEASE, V1_36, declaring, plugin_config, profile
 
+pytestmark = pytest.mark.timeout(600)  # the processes run after all others: a busy machine gives them little
+
 T = TypeVar("T")
 TARGET = Target(V1_36)
 
