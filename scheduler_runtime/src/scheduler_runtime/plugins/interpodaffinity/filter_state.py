@@ -6,22 +6,35 @@ with the first one and has the difference beside them. Upstream: filtering.go in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from scheduler_runtime.api import Mask, NodeTable, Pod, Reject
 from scheduler_runtime.plugins.interpodaffinity.own_terms import OwnTerms
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import Points
-from scheduler_runtime.state.table import LabelColumn, SelectorError, terms_of
+from scheduler_runtime.state.table import (
+    NO_LABELS,
+    AffinityTerms,
+    LabelColumn,
+    LabelIndex,
+    PodSelection,
+    SelectorError,
+    terms_of,
+)
 
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
-_NO_CHANGES: Mapping[int, int] = MappingProxyType({})
+_NO_CHANGES: Mapping[Any, int] = MappingProxyType({})
+_MAX_KINDS = 1024
+"""Answers about so many kinds of pods are in memory at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,77 @@ class AffinityCounts:
 AllCounts = tuple[AffinityCounts, ...]
 
 
+class OtherPods:
+    """What a pod's terms say of other pods, and theirs of it: found once for all that are alike to these terms.
+
+    Preemption asks about a pod on each node, twice, and a pod may have thousands of terms.
+    """
+
+    __slots__ = ("_index", "_keeping_away", "_label_keys", "_namespace_labels", "_own", "_pod", "_selected")
+
+    def __init__(self, pod: Pod, namespace_labels: Mapping[str, str], own: OwnTerms) -> None:
+        self._pod = pod
+        self._namespace_labels = namespace_labels
+        self._own = own
+        self._index: LabelIndex[tuple[str, PodSelection], None] | None = None
+        """The selections of ``own.apart``."""
+        self._label_keys: AbstractSet[str] = frozenset()
+        """The labels that own terms look at."""
+        self._selected: dict[object, tuple[bool, Mapping[str, int]]] = {}
+        self._keeping_away: dict[AffinityTerms, Mapping[str, int]] = {}
+
+    def selected(self, other: Pod, keys: Iterable[str]) -> tuple[bool, Mapping[str, int]]:
+        """True if ``other`` must be near; then, by the label, how many of the own terms keep it away.
+
+        ``keys`` are the labels that matter, the same ones each time.
+        """
+        if not self._own.affinity_keys and not self._own.apart:
+            return False, _NO_CHANGES
+        if self._index is None:
+            self._index = self._filed(keys)
+        labels = other.metadata.labels or NO_LABELS
+        kind = other.metadata.namespace, frozenset([item for item in labels.items() if item[0] in self._label_keys])
+        found = self._selected.get(kind)
+        if found is None:
+            terms = self._index.candidates(other)
+            apart = Counter(key for (key, selection), _ in terms if selection.includes(other))
+            found = self._own.includes(other), apart
+            if len(self._selected) >= _MAX_KINDS:
+                self._selected.clear()
+            self._selected[kind] = found
+        return found
+
+    def _filed(self, keys: Iterable[str]) -> LabelIndex[tuple[str, PodSelection], None]:
+        index: LabelIndex[tuple[str, PodSelection], None] = LabelIndex()
+        requirements = list(self._own.affinity.requirements)
+        for key in keys:
+            for selection in self._own.apart[key]:
+                index.add(selection.requirements, (key, selection), None)
+                requirements += selection.requirements
+        self._label_keys = frozenset([requirement.key for requirement in requirements])
+        return index
+
+    def keeping_away(self, other: Pod, nodes: NodeTable) -> Mapping[str, int]:
+        """By the label, how many of the terms of ``other`` keep the pod away."""
+        try:
+            terms = terms_of(other)
+        except SelectorError:
+            return _NO_CHANGES  # As in the table, terms that cannot be read bind nobody.
+        if not terms.required_anti_affinity:
+            return _NO_CHANGES
+        found = self._keeping_away.get(terms)
+        if found is None:
+            found = Counter(
+                term.topology_key
+                for term, _ in terms.required_anti_affinity
+                if nodes.has_label(term.topology_key) and term.selects(self._pod, self._namespace_labels)
+            )
+            if len(self._keeping_away) >= _MAX_KINDS:
+                self._keeping_away.clear()
+            self._keeping_away[terms] = found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class FilterState:
     """All that decides which nodes the affinity between pods allows for one pod."""
@@ -72,9 +156,10 @@ class FilterState:
     partners: int
     """The number of such pods on nodes with such a label, added up over the labels."""
     apart: AllCounts
-    """The pods that the pod's own terms keep away, term by term."""
+    """The pods that the pod's own terms keep away, by the labels of these terms, as far as nodes have them."""
     existing: AllCounts
     """The pods whose terms keep the pod away, by the labels of these terms."""
+    others: OtherPods
 
     def clone(self) -> FilterState:
         """The state itself: nothing changes it."""
@@ -119,24 +204,18 @@ class FilterState:
 
     def changed(self, other: Pod, nodes: NodeTable, row: int, change: int) -> FilterState:
         """The state with ``other`` on the node in ``row`` (``change`` 1), or without it (-1)."""
-        affinity, partners = self.affinity, self.partners
-        if self.own.includes(other):
+        affinity, partners, apart, existing = self.affinity, self.partners, self.apart, self.existing
+        is_partner, kept_away = self.others.selected(other, [counts.key for counts in apart])
+        if is_partner:
             partners += change * sum(counts.label.ids.item(row) > 0 for counts in affinity)
             affinity = tuple(counts.changed(row, change) for counts in affinity)
-        apart = tuple(
-            counts.changed(row, change) if selection.includes(other) else counts
-            for counts, (_, selection) in zip(self.apart, self.own.apart, strict=True)
-        )
-        existing = {counts.key: counts for counts in self.existing}
-        for key in self._labels_keeping_away(other):
-            counts = existing.get(key) or AffinityCounts(key, nodes.label(key), np.zeros(len(nodes), np.int32))
-            existing[key] = counts.changed(row, change)
-        return replace(self, affinity=affinity, partners=partners, apart=apart, existing=tuple(existing.values()))
-
-    def _labels_keeping_away(self, other: Pod) -> list[str]:
-        """The labels by which ``other`` keeps the pod away."""
-        try:
-            terms = terms_of(other).required_anti_affinity
-        except SelectorError:
-            return []  # As in the table, terms that cannot be read bind nobody.
-        return [term.topology_key for term, _ in terms if term.selects(self.pod, self.namespace_labels)]
+        if kept_away:
+            apart = tuple([counts.changed(row, change * kept_away.get(counts.key, 0)) for counts in apart])
+        keeping_away = self.others.keeping_away(other, nodes)
+        if keeping_away:
+            by_key = {counts.key: counts for counts in existing}
+            for key, number in keeping_away.items():
+                counts = by_key.get(key) or AffinityCounts(key, nodes.label(key), np.zeros(len(nodes), np.int32))
+                by_key[key] = counts.changed(row, change * number)
+            existing = tuple(by_key.values())
+        return replace(self, affinity=affinity, partners=partners, apart=apart, existing=existing)

@@ -60,8 +60,8 @@ class OwnTerms:
     """The labels by which one of ``affinity`` must be near."""
     affinity: PodSelection
     """The pods that all terms of the required affinity select. A pod for each term would not do."""
-    apart: tuple[tuple[str, PodSelection], ...]
-    """For each label, the pods of which none may be near."""
+    apart: Mapping[str, tuple[PodSelection, ...]]
+    """For each label, the pods of which none may be near: those of any of the selections."""
     preferred: tuple[tuple[str, PodSelection, int], ...]
     """For each label, the pods that are better near, and the points for that. Negative: better far."""
     revision: int | None = None
@@ -72,7 +72,7 @@ class OwnTerms:
         return bool(self.affinity_keys) and self.affinity.includes(pod)
 
 
-NO_TERMS = OwnTerms((), PodSelection(()), (), ())
+NO_TERMS = OwnTerms((), PodSelection(()), {}, ())
 
 
 class OwnTermsCache:
@@ -91,11 +91,14 @@ class OwnTermsCache:
         own = self._cache.get(terms)
         if own is None or (own.revision is not None and own.revision != self._namespaces.revision):
             near = [term for term, _ in terms.required_affinity]
+            apart: dict[str, list[PodSelection]] = {}
+            for term, _ in terms.required_anti_affinity:
+                apart.setdefault(term.topology_key, []).append(self._select(term))
             weighted = (*terms.required_affinity, *terms.required_anti_affinity, *terms.preferred)
             own = OwnTerms(
                 tuple(dict.fromkeys(term.topology_key for term in near)),
                 self._select(*near),
-                tuple((term.topology_key, self._select(term)) for term, _ in terms.required_anti_affinity),
+                {key: tuple(dict.fromkeys(selections)) for key, selections in apart.items()},
                 tuple((term.topology_key, self._select(term), points) for term, points in terms.preferred),
                 self._namespaces.revision if any(term.namespace_requirements for term, _ in weighted) else None,
             )

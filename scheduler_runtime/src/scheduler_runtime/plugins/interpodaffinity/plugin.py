@@ -29,7 +29,7 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import InterPodAffinityArgs
-from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, FilterState
+from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, FilterState, OtherPods
 from scheduler_runtime.plugins.interpodaffinity.own_terms import Namespaces, OwnTerms, OwnTermsCache
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import (
     Points,
@@ -37,7 +37,7 @@ from scheduler_runtime.plugins.interpodaffinity.topology_scores import (
     TopologyScores,
     TopologyScoresCache,
 )
-from scheduler_runtime.state.table import MatchCounts, SelectorError, terms_of
+from scheduler_runtime.state.table import MatchCounts, PodSelection, SelectorError, terms_of
 
 Sources = dict[str, list[Source]]
 """By each label that decides what is near, the pods that count and their points."""
@@ -77,12 +77,21 @@ class InterPodAffinity(Plugin):
             return SKIP
         nobody: Points = np.zeros(len(nodes), np.int32)
 
+        def without_pods(key: str) -> AffinityCounts:
+            return AffinityCounts(key, nodes.label(key), nobody)
+
         def counts_of(key: str, pods: MatchCounts) -> tuple[AffinityCounts, int]:
             """The pods near each node by the label ``key``, and their number on nodes that have it."""
-            if not pods.total:  # as for most terms of a pod that has thousands
-                return AffinityCounts(key, nodes.label(key), nobody), 0
+            if not (pods.total and nodes.has_label(key)):
+                return without_pods(key), 0
             scores = self._scores.get(nodes, key, ((pods, 1),))
             return _counts_of(scores), scores.total
+
+        def kept_away(key: str, selections: Iterable[PodSelection]) -> AffinityCounts:
+            """The pods of all ``selections`` near each node by the label ``key``."""
+            pods = tuple([(counts, 1) for counts in map(nodes.match_counts, selections) if counts.total])
+            # There are few, also for most pods with thousands of terms.
+            return _counts_of(self._scores.get(nodes, key, pods)) if pods else without_pods(key)
 
         partners: list[tuple[AffinityCounts, int]] = []
         if own.affinity_keys:
@@ -95,8 +104,9 @@ class InterPodAffinity(Plugin):
             own=own,
             affinity=tuple([counts for counts, _ in partners]),
             partners=sum(total for _, total in partners),
-            apart=tuple([counts_of(key, nodes.match_counts(selection))[0] for key, selection in own.apart]),
+            apart=tuple([kept_away(key, own.apart[key]) for key in own.apart if nodes.has_label(key)]),
             existing=tuple(map(_counts_of, keeping_away)),
+            others=OtherPods(pod, labels, own),
         )
 
     def filter(self, pod: Pod, nodes: NodeTable, state: FilterState) -> Iterator[Reject]:
@@ -124,6 +134,8 @@ class InterPodAffinity(Plugin):
             return SKIP  # as for most pods, in most clusters
         sources: Sources = {}
         for key, selection, points in preferred:
+            if not nodes.has_label(key):
+                continue
             pods = nodes.match_counts(selection)
             if pods.total:  # where there is none there are no points
                 sources.setdefault(key, []).append((pods, points))
@@ -227,7 +239,13 @@ class RejectedPod:
 
     def _labels_apart_from(self, other: Pod | None) -> set[str]:
         """The labels by which the pod must not be near ``other``."""
-        return {key for key, selection in self.own.apart if other is not None and selection.includes(other)}
+        if other is None:
+            return set()
+        return {
+            key
+            for key, selections in self.own.apart.items()
+            if any(selection.includes(other) for selection in selections)
+        }
 
     def is_helped_by_node(self, old: Node | None, new: Node) -> bool:
         """True if it may help that a node was added or relabelled."""
@@ -239,5 +257,5 @@ class RejectedPod:
             return bool(self.own.apart) or not self.own.affinity_keys
         if self.keys_of_others is None:
             return any(key in before for key in changed)
-        apart = {key for key, _ in self.own.apart} | self.keys_of_others
+        apart = self.own.apart.keys() | self.keys_of_others
         return any(key in before for key in changed & apart)

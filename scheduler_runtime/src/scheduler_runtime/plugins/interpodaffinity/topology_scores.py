@@ -14,6 +14,8 @@ from scheduler_runtime.state.table import MatchCounts, NodeTable
 
 MAX_SCORES = 512
 """As many are in memory; the one that was not asked for the longest is dropped."""
+_LIGHT = 128
+"""Scores of so many sources more count as one more: their memory is that of their sources."""
 _MAX_CHANGES = 64
 """Adding up anew costs about as much as this many changes one by one."""
 
@@ -69,10 +71,17 @@ class TopologyScores:
     @property
     def total(self) -> int:
         """The number of pods on nodes that have the label at all."""
-        total = sum(counts.total for counts, _ in self._sources)
+        total = sum([counts.total for counts, _ in self._sources])
         if self.domains.is_complete:
             return total
-        return total - sum(counts.by_domain(self.domains.key).item(0) for counts, _ in self._sources)
+        ids = self.domains.ids
+        for counts, _ in self._sources:
+            few = counts.few
+            if few is None:
+                total -= counts.by_domain(self.domains.key).item(0)
+            else:
+                total -= sum([number for row, number in few.items() if not ids.item(row)])
+        return total
 
     def _changed_points(self) -> Points | None:
         """The points after each change, which concerns its own row only; None when there are too many changes."""
@@ -89,8 +98,17 @@ class TopologyScores:
     def _add_up(self, domains: Domains) -> None:
         self.domains = domains
         by_domain: Points = np.zeros(len(domains.label.values) + 1, np.int32)
+        points_by_row: dict[int, int] = {}
         for counts, weight in self._sources:
-            by_domain += (weight * counts.by_domain(domains.key)).astype(np.int32)
+            few = counts.few
+            if few is None:
+                by_domain += (weight * counts.by_domain(domains.key)).astype(np.int32)
+            else:
+                # Many sources have a pod or two, as those of one pod with thousands of terms.
+                for row, number in few.items():
+                    points_by_row[row] = points_by_row.get(row, 0) + weight * number
+        for row, number in points_by_row.items():
+            by_domain[domains.ids.item(row)] += number
         by_domain[0] = 0  # Nodes without the label are near nothing.
         self._set(by_domain.take(domains.ids))
 
@@ -118,7 +136,7 @@ class TopologyScoresCache:
         scores = self._scores.get((key, sources))
         if scores is None:
             scores = TopologyScores(domains, sources)
-            self._scores.put((key, sources), scores)
+            self._scores.put((key, sources), scores, 1 + len(sources) // _LIGHT)
         else:
             scores.catch_up(domains)
         return scores

@@ -21,6 +21,7 @@ from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
+    LabelIndex,
     PodSelector,
     Requirement,
     Requirements,
@@ -42,6 +43,7 @@ __all__ = [
     "Image",
     "Ints",
     "LabelColumn",
+    "LabelIndex",
     "Mask",
     "MatchCounts",
     "NodeTable",

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from msgspec.structs import force_setattr
 
 from scheduler_runtime.state.objects import Pod, PodAffinityTerm, PodAffinityTerms
+from scheduler_runtime.state.table.columns import ReferenceCounts
 from scheduler_runtime.state.table.pod_counts import MatchCounts
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
@@ -138,10 +139,13 @@ class ExistingTerm:
 class ExistingTerms:
     """The terms of one kind that pods on nodes have."""
 
-    def __init__(self, new_counts: Callable[[], MatchCounts]) -> None:
+    def __init__(self, new_counts: Callable[[], MatchCounts], node_labels: ReferenceCounts) -> None:
+        """``node_labels`` are the labels that nodes have."""
         self._new_counts = new_counts
+        self._node_labels = node_labels
         self._terms: dict[WeightedTerm, ExistingTerm] = {}
-        self._index: LabelIndex[WeightedTerm, ExistingTerm] = LabelIndex()
+        self._indexes: dict[str, LabelIndex[WeightedTerm, ExistingTerm]] = {}
+        """By the topology key: nobody is near a pod by a key that no node has, and there may be thousands of these."""
         self.version = 0
         """Changes whenever a term appears on the first pod, or disappears with the last."""
 
@@ -152,10 +156,15 @@ class ExistingTerms:
         return iter(self._terms.values())
 
     def matching(self, pod: Pod, namespace_labels: Mapping[str, str] = NO_LABELS) -> list[ExistingTerm]:
-        """The terms that select ``pod``, whose namespace has these labels."""
+        """The terms that select ``pod``, whose namespace has these labels, by the labels that nodes have."""
         if not self._terms:
             return []
-        return [existing for _, existing in self._index.candidates(pod) if existing.term.selects(pod, namespace_labels)]
+        return [
+            existing
+            for key in self._node_labels.common(self._indexes)
+            for _, existing in self._indexes[key].candidates(pod)
+            if existing.term.selects(pod, namespace_labels)
+        ]
 
     def count(self, row: int, terms: Iterable[WeightedTerm], change: int) -> None:
         """Count a pod with these ``terms`` in a row (1), or take it back (-1)."""
@@ -164,7 +173,9 @@ class ExistingTerms:
             if existing is None:
                 term, weight = weighted
                 existing = self._terms[weighted] = ExistingTerm(term, weight, self._new_counts())
-                self._index.add(term.requirements or (), weighted, existing)
+                self._indexes.setdefault(term.topology_key, LabelIndex()).add(
+                    term.requirements or (), weighted, existing
+                )
                 self.version += 1
             existing.owners.add(row, change)
             if not existing.owners.total:
@@ -177,5 +188,9 @@ class ExistingTerms:
 
     def _drop(self, weighted: WeightedTerm) -> None:
         del self._terms[weighted]
-        self._index.remove(weighted[0].requirements or (), weighted)
+        term, _ = weighted
+        index = self._indexes[term.topology_key]
+        index.remove(term.requirements or (), weighted)
+        if not index:
+            del self._indexes[term.topology_key]
         self.version += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -187,6 +188,10 @@ class ReferenceCounts:
 
     def __contains__(self, name: str) -> bool:
         return name in self._counts
+
+    def common(self, names: Mapping[str, object]) -> AbstractSet[str]:
+        """Those of ``names`` that are in use. The time depends on the smaller number of the two."""
+        return self._counts.keys() & names.keys()
 
     def add(self, names: Iterable[str]) -> None:
         """Count one more user of ``names``, which are distinct."""

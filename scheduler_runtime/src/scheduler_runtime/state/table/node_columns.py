@@ -61,7 +61,9 @@ class NodeColumns:
         """The label keys that nodes have."""
         self._absent_label = WritableLabels((), 0, 0)
         self.match_counts = MatchCountsCache(self.new_match_counts, self.pods)
-        self.terms: dict[TermKind, ExistingTerms] = {kind: ExistingTerms(self.new_match_counts) for kind in TERM_KINDS}
+        self.terms: dict[TermKind, ExistingTerms] = {
+            kind: ExistingTerms(self.new_match_counts, self.label_keys) for kind in TERM_KINDS
+        }
 
     def new_column(self, dtype: type) -> Column:
         """A column of zeros with a value per row."""

@@ -8,7 +8,7 @@ that it concerns.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,9 @@ MAX_BYTES = 64 * 2**20
 
 MIN_CLEANUP = 128
 """So many new match counts are not worth looking for those that count no pod."""
+
+FEW_ROWS = 4
+"""Pods on no more nodes than these are added up one by one: a sum has a number for each value of a label."""
 
 MAX_SUMS = 8
 """Labels by which one selection is summed up at a time: every pod that comes or goes changes each of the sums."""
@@ -100,6 +103,11 @@ class MatchCounts:
             self._column.writable[self._rows()] = self._numbers()
         counts: Ints = self._column.values
         return counts
+
+    @property
+    def few(self) -> Mapping[int, int] | None:
+        """The number of pods in each row that has any, if these are few; None otherwise."""
+        return self._count_by_row if len(self._count_by_row) <= FEW_ROWS else None
 
     @property
     def position(self) -> int:

@@ -131,6 +131,9 @@ class LabelIndex(Generic[K, V]):
         self._by_label: dict[Label, dict[K, V]] = {}
         self._without_label: dict[K, V] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._by_label or self._without_label)
+
     def add(self, requirements: Requirements, key: K, value: V) -> None:
         """File ``value`` by its ``requirements``."""
         labels = _required_labels(requirements)

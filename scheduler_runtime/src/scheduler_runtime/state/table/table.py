@@ -149,6 +149,10 @@ class TableReader:
         """The label ``key`` of every node."""
         return self._columns.label(key)
 
+    def has_label(self, key: str) -> bool:
+        """True if some node has the label ``key``."""
+        return key in self._columns.label_keys
+
     def match_counts(self, selection: PodSelection) -> MatchCounts:
         """The number of pods of ``selection`` on each node."""
         return self._columns.match_counts.get(selection)
