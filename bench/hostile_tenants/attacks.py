@@ -302,7 +302,7 @@ async def endless_answers(_reader: asyncio.StreamReader, writer: asyncio.StreamW
         "head": b"X-A: " + b"a" * 1000 + b"\r\n",
         "interim": b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n",
     }
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, asyncio.CancelledError):  # cancelled when the attacks end
         writer.write(beginnings[kind])
         while not writer.is_closing():
             writer.write(more[kind])
