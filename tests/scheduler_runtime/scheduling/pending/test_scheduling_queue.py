@@ -446,6 +446,19 @@ def test_a_held_pod_lets_others_go_first_and_comes_again_in_its_order() -> None:
     assert take_free(pending) == "second"
 
 
+def test_no_pod_leaves_its_backoff_early_while_others_are_held() -> None:
+    pending = SchedulingQueue({"default": Profile()}, backing_off=BackingOff(10.0))
+    pending.add(pod("rejected"), "default", 0.0)
+    assert pending.take(0.0) is not None
+    pending.park("rejected", {"Fit"}, 0.0)
+    pending.on_event(NODE_ADDED, 0.0)
+    assert pending.counts() == {QueuePlace.BACKOFF: 1}
+    assert take_free(pending, "rejected") == ""
+    entry = pending.take(0.0)
+    assert entry is not None
+    assert entry.uid == "rejected"
+
+
 def test_a_held_pod_that_goes_is_forgotten() -> None:
     pending = SchedulingQueue({"default": Profile()})
     pending.add(pod("gone"), "default", 0.0)

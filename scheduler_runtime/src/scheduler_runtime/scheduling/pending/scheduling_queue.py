@@ -198,6 +198,10 @@ class SchedulingQueue:
         while is_held is not None and entry is not None and is_held(entry):
             self._held.setdefault(entry.profile, Heap(QueuePlace.ACTIVE)).push(entry, entry.key)
             entry = self._next(now, others_underway=others_underway)
+        # KEP-5142: better a pod a second too early than a scheduler that idles, which it does not while pods are held.
+        if entry is None and is_held is None and not self._yielding and (entry := self._backing_off.pop_early()):
+            entry.waits_since = min(entry.waits_since, now)
+            self._metrics.pod_queued("active", POPPED_EARLY)
         if entry:
             entry.place = QueuePlace.IN_FLIGHT
             entry.attempts += 1
@@ -215,15 +219,11 @@ class SchedulingQueue:
             self._held.pop(profile, None)
 
     def _next(self, now: float, *, others_underway: bool) -> QueuedPod | None:
-        """Take the next pod out of its place."""
+        """Take the next active pod out of its place."""
         is_exceeded = self._budget.is_exceeded(now)
         entry = self._next_within_budget(now) if is_exceeded else self._next_active()
         if entry is None and not (is_exceeded and others_underway):
             entry = self._yielding.pop()
-        # KEP-5142: better a pod a second too early than a scheduler that idles.
-        if entry is None and not self._yielding and (entry := self._backing_off.pop_early()):
-            entry.waits_since = min(entry.waits_since, now)
-            self._metrics.pod_queued("active", POPPED_EARLY)
         return entry
 
     def _next_active(self) -> QueuedPod | None:
