@@ -115,6 +115,7 @@ async def run(scene: Scene, scheduler: str, options: argparse.Namespace) -> Comp
         scheduler=scheduler,
         profile=PROFILE,
         endpoints=scene.endpoints(),
+        nodes=[node["metadata"]["name"] for node in scene.kubectl.items("nodes", "--selector=type=kwok")[:2]],
         extender=f"http://127.0.0.1:{extender.sockets[0].getsockname()[1]}",
     )
     chosen = [attack for attack in attacks.ATTACKS if options.attacks is None or attack.__name__ in options.attacks]

@@ -37,6 +37,9 @@ LONGEST_LIST = 4000
 SLOW_LIST = 1000
 SLOW_PODS = 40
 """Pods with lists of ``SLOW_LIST`` entries that wait at the same time."""
+BOUND_PODS = 40
+BOUND_TERMS = 2500
+"""Terms of each pod that is created with its node."""
 MOST_LEVELS = 9993
 """How deeply the API server lets a client nest managedFields."""
 _PROFILES = "/apis/berth.dev/v1alpha1/schedulerprofiles"
@@ -57,6 +60,8 @@ class Target:
     """Berth's profile, which is attacked through its objects in any case."""
     endpoints: Sequence[tuple[str, int]]
     """Addresses at which the programs serve their health and metrics."""
+    nodes: Sequence[str]
+    """Names of nodes."""
     extender: str
     """The address of an extender that never ends its answers."""
 
@@ -175,6 +180,32 @@ async def slow_pods(target: Target, outcomes: Outcomes) -> None:
             number = turn % SLOW_PODS
             change = {"metadata": {"labels": {"turn": str(turn)}}}
             await tenant.patch(f"{_pods(TENANT)}/slow-{shapes[number % 4][0]}-{number}", change)
+            await asyncio.sleep(1)
+
+
+async def bound_terms(target: Target, outcomes: Outcomes) -> None:
+    """Pods that are created on a node, each with thousands of terms of its own that select every pod; they change."""
+    async with _attacker("bound terms", target.tenant, outcomes) as tenant:
+        for number in range(BOUND_PODS):
+            terms = [
+                {
+                    "topologyKey": f"t{index}" if number % 2 else "kubernetes.io/hostname",
+                    "namespaceSelector": {},
+                    "labelSelector": {
+                        "matchExpressions": [{"key": "app", "operator": "NotIn", "values": [f"x.{number}.{index}"]}]
+                    },
+                }
+                for index in range(BOUND_TERMS)
+            ]
+            weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
+            affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
+            node = target.nodes[number % len(target.nodes)]
+            bound = pod(f"bound-{number}", "nobody", affinity=affinity, nodeName=node)
+            del bound["spec"]["containers"][0]["resources"]
+            await tenant.post(_pods(TENANT), bound)
+        for turn in itertools.count():
+            change = {"metadata": {"labels": {"turn": str(turn)}}}
+            await tenant.patch(f"{_pods(TENANT)}/bound-{turn % BOUND_PODS}", change)
             await asyncio.sleep(1)
 
 
@@ -359,6 +390,7 @@ ATTACKS: Sequence[Callable[[Target, Outcomes], Awaitable[None]]] = (
     deep_managed_fields,
     long_lists,
     slow_pods,
+    bound_terms,
     unlike_classes,
     extreme_node,
     bombs,

@@ -182,7 +182,7 @@ class World:
         assert not list(table._columns.ports)
         for scored in table._columns.scored.values():
             assert not scored.values.any()
-        assert not any(list(terms) for terms in table._columns.terms.values())
+        assert not any(table._columns.terms.values())
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

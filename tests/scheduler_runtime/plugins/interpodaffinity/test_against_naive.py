@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime.api import SKIP, NodeTable, Pod, Reject
 from scheduler_runtime.plugins.interpodaffinity import InterPodAffinity
+from scheduler_runtime.state.table import affinity_terms
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     by_node,
     cluster_of,
@@ -110,3 +112,14 @@ def test_score(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
 @given(worlds(), pods(), ARGS, st.integers(0, 15))
 def test_score_on_many_clusters(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
     check_scores(world, pod, args, mask)
+
+
+@SETTINGS
+@given(worlds(), st.lists(pods(), min_size=2, max_size=4))
+def test_what_long_lists_of_terms_say_is_remembered_by_kind_of_pod(world: World, incoming: list[Pod]) -> None:
+    nodes, judge = table_of(cluster_of(world)), plugin_for(world)
+    with patch.object(affinity_terms, "_FEW", 0):
+        for pod in incoming:
+            assert rejected(judge, pod, nodes) == expected_rejections(world, pod)
+            points = world.points(pod, 1, ignores=False)
+            assert scored(judge, pod, nodes) == (None if points is None else scores(points))

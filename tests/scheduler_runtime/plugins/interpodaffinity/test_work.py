@@ -59,6 +59,43 @@ def test_terms_by_labels_that_no_node_has_cost_a_decision_nothing(kind: str, wor
     assert not work
 
 
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_terms_by_a_label_that_nodes_have_are_held_once_against_pods_that_are_alike(
+    kind: str, work: Counter[str]
+) -> None:
+    cluster = testing.Cluster(*[testing.node(name) for name in ("a", "b")])
+    by_host = [anybody(HOSTNAME, number) for number in range(TERMS)]
+    for number, affinity in enumerate((required(kind, *by_host), preferred(kind, 1, *by_host))):
+        cluster.place(pod(f"bound-{number}", affinity=affinity), "a")
+    table, judge = table_of(cluster), plugin()
+    for number in range(20):
+        honest = pod(f"honest-{number}", {"app": "honest", "number": str(number)})
+        judge.pre_filter(honest, table, {})
+        points = judge.pre_score(honest, table, {})
+        assert (
+            judge.score(honest, table, points).tolist()
+            == {
+                "podAffinity": [2 * TERMS, 0],
+                "podAntiAffinity": [-TERMS, 0],
+            }[kind]
+        )
+    assert work == {"selects": 2 * TERMS}
+
+
+def test_answers_about_pods_that_are_not_alike_are_bounded(work: Counter[str]) -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    by_host = [anybody(HOSTNAME, number) for number in range(10)]
+    cluster.place(pod("bound", affinity=preferred("podAffinity", 1, *by_host)), "a")
+    table, judge = table_of(cluster), plugin()
+    for number in range(40):
+        unlike = pod(f"unlike-{number}", {"app": f"x{number}"})
+        points = judge.pre_score(unlike, table, {})
+        assert judge.score(unlike, table, points).tolist() == [9 if number < 10 else 10]
+    (terms,) = table.terms("preferred")._lists.values()
+    ((_, answers),) = terms._answers.values()
+    assert len(answers) == 10
+
+
 @pytest.mark.parametrize("key", ["t{}", HOSTNAME])
 def test_a_pod_that_may_be_evicted_is_held_against_the_terms_that_may_select_it(key: str, work: Counter[str]) -> None:
     cluster = testing.Cluster(*[testing.node(f"node-{number}") for number in range(20)])

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -259,15 +260,17 @@ def test_the_terms_that_select_a_pod_are_counted_where_pods_have_them(steps: lis
     for step in steps:
         world.step(*step)
         for kind in TERM_KINDS:
-            expected: dict[Any, list[int]] = {}
+            expected: dict[str, list[int]] = {}
+            on_nodes = {key for row in range(len(world.table)) for key in world.table.node(row).labels}
             for row in range(len(world.table)):
                 for other in world.on(row):
-                    for weighted in terms_of(other).of(kind):
-                        if weighted[0].selects(pod, {}):
-                            expected.setdefault(weighted, [0] * len(world.table))[row] += 1
+                    for term, points in terms_of(other).of(kind):
+                        if term.topology_key in on_nodes and term.selects(pod, {}):
+                            expected.setdefault(term.topology_key, [0] * len(world.table))[row] += points
             matching = world.table.terms(kind).matching(pod)
             assert {
-                (existing.term, existing.weight): existing.owners.counts.tolist() for existing in matching
+                key: np.sum([points * pods.counts for pods, points in sources], axis=0).tolist()
+                for key, sources in matching.items()
             } == expected
 
 

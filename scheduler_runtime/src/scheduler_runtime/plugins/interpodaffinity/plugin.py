@@ -33,13 +33,12 @@ from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCoun
 from scheduler_runtime.plugins.interpodaffinity.own_terms import Namespaces, OwnTerms, OwnTermsCache
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import (
     Points,
-    Source,
     TopologyScores,
     TopologyScoresCache,
 )
-from scheduler_runtime.state.table import MatchCounts, PodSelection, SelectorError, terms_of
+from scheduler_runtime.state.table import MatchCounts, PodSelection, SelectorError, WeightedPods, terms_of
 
-Sources = dict[str, list[Source]]
+Sources = dict[str, list[WeightedPods]]
 """By each label that decides what is near, the pods that count and their points."""
 _MAX_KEYS = 64
 
@@ -68,9 +67,7 @@ class InterPodAffinity(Plugin):
         if not existing_terms and not has_required:
             return SKIP
         labels = self._namespaces.labels_of(pod.metadata.namespace)
-        sources: Sources = {}
-        for existing in existing_terms.matching(pod, labels):
-            sources.setdefault(existing.term.topology_key, []).append((existing.owners, 1))
+        sources = existing_terms.matching(pod, labels)
         self._remember_keys(sources)
         keeping_away = [scores for scores in self._scores_of(nodes, sources) if scores.total]
         if not keeping_away and not has_required:
@@ -84,12 +81,12 @@ class InterPodAffinity(Plugin):
             """The pods near each node by the label ``key``, and their number on nodes that have it."""
             if not (pods.total and nodes.has_label(key)):
                 return without_pods(key), 0
-            scores = self._scores.get(nodes, key, ((pods, 1),))
+            scores = self._scores.get(nodes, key, (WeightedPods(pods, 1),))
             return _counts_of(scores), scores.total
 
         def kept_away(key: str, selections: Iterable[PodSelection]) -> AffinityCounts:
             """The pods of all ``selections`` near each node by the label ``key``."""
-            pods = tuple([(counts, 1) for counts in map(nodes.match_counts, selections) if counts.total])
+            pods = tuple([WeightedPods(counts, 1) for counts in map(nodes.match_counts, selections) if counts.total])
             # There are few, also for most pods with thousands of terms.
             return _counts_of(self._scores.get(nodes, key, pods)) if pods else without_pods(key)
 
@@ -138,14 +135,15 @@ class InterPodAffinity(Plugin):
                 continue
             pods = nodes.match_counts(selection)
             if pods.total:  # where there is none there are no points
-                sources.setdefault(key, []).append((pods, points))
+                sources.setdefault(key, []).append(WeightedPods(pods, points))
         if are_weighed:
             # The pods whose own terms select ``pod``: being near them is as good for it as for them.
             labels = self._namespaces.labels_of(pod.metadata.namespace)
-            for existing in required_of_others.matching(pod, labels) if weight else ():
-                sources.setdefault(existing.term.topology_key, []).append((existing.owners, weight))
-            for existing in of_others.matching(pod, labels):
-                sources.setdefault(existing.term.topology_key, []).append((existing.owners, existing.weight))
+            if weight:
+                for key, of_key in required_of_others.matching(pod, labels).items():
+                    sources.setdefault(key, []).extend([WeightedPods(pods, weight * points) for pods, points in of_key])
+            for key, of_key in of_others.matching(pod, labels).items():
+                sources.setdefault(key, []).extend(of_key)
         scores = self._scores_of(nodes, sources)
         return scores if any(one.total for one in scores) else SKIP
 

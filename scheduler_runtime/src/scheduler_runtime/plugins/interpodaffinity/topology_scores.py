@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.state.lru import LruCache
-from scheduler_runtime.state.table import MatchCounts, NodeTable
+from scheduler_runtime.state.table import NodeTable, WeightedPods
 
 MAX_SCORES = 512
 """As many are in memory; the one that was not asked for the longest is dropped."""
@@ -21,9 +21,6 @@ _MAX_CHANGES = 64
 
 Points = NDArray[np.int32]
 """A number for each node, half as wide as elsewhere: most of the work here is copying and comparing them."""
-
-Source = tuple[MatchCounts, int]
-"""Pods, and the points that each of them gives."""
 
 
 class Domains:
@@ -53,7 +50,7 @@ class TopologyScores:
 
     __slots__ = ("_positions", "_sources", "domains", "points")
 
-    def __init__(self, domains: Domains, sources: tuple[Source, ...]) -> None:
+    def __init__(self, domains: Domains, sources: tuple[WeightedPods, ...]) -> None:
         self._sources = sources
         self._add_up(domains)
 
@@ -123,10 +120,10 @@ class TopologyScoresCache:
     """Scores that pods asked for lately. Pods of one kind ask for the same ones."""
 
     def __init__(self) -> None:
-        self._scores: LruCache[tuple[str, tuple[Source, ...]], TopologyScores] = LruCache(MAX_SCORES)
+        self._scores: LruCache[tuple[str, tuple[WeightedPods, ...]], TopologyScores] = LruCache(MAX_SCORES)
         self._domains: dict[str, Domains] = {}
 
-    def get(self, nodes: NodeTable, key: str, sources: tuple[Source, ...]) -> TopologyScores:
+    def get(self, nodes: NodeTable, key: str, sources: tuple[WeightedPods, ...]) -> TopologyScores:
         """The scores of ``sources`` by the label ``key``, as of now."""
         domains = self._domains.get(key)
         if domains is None or not domains.are_current(nodes):

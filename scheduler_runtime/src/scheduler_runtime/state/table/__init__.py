@@ -4,9 +4,9 @@ from scheduler_runtime.state.objects.quantity import INT64, wrap_int64
 from scheduler_runtime.state.table.affinity_terms import (
     AffinityTerm,
     AffinityTerms,
-    ExistingTerm,
     ExistingTerms,
     TermKind,
+    WeightedPods,
     terms_of,
 )
 from scheduler_runtime.state.table.columns import (
@@ -37,7 +37,6 @@ __all__ = [
     "NO_LABELS",
     "AffinityTerm",
     "AffinityTerms",
-    "ExistingTerm",
     "ExistingTerms",
     "HostPort",
     "Image",
@@ -54,6 +53,7 @@ __all__ = [
     "SelectorError",
     "Table",
     "TermKind",
+    "WeightedPods",
     "all_hold",
     "allocatable_of",
     "host_ports",

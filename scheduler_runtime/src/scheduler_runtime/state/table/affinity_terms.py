@@ -1,10 +1,10 @@
-"""Affinity terms of the pods on nodes: each distinct term once, with the number of pods on each node that have it."""
+"""Affinity terms of the pods on nodes: each distinct list of them once, with the number of pods on each node."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import force_setattr
 
@@ -24,6 +24,8 @@ from scheduler_runtime.state.table.pod_selectors import (
 TermKind = Literal["required_affinity", "required_anti_affinity", "preferred"]
 TERM_KINDS: Final[tuple[TermKind, ...]] = ("required_affinity", "required_anti_affinity", "preferred")
 
+_FEW = 4
+"""So many terms are looked at each time."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -53,7 +55,7 @@ class AffinityTerm:
 
 
 WeightedTerm = tuple[AffinityTerm, int]
-"""A term and the points it gives; negative where pods should be apart. A required term has 0."""
+"""A term and the points it gives; negative where pods should be apart. A required term has 1."""
 
 
 @cache_hash
@@ -103,7 +105,7 @@ def terms_of(pod: Pod) -> AffinityTerms:
 
 def _read_required(pod: Pod, terms: PodAffinityTerms, path: str) -> Iterator[WeightedTerm]:
     for index, term in enumerate(terms.required):
-        yield _read_term(pod, term, f"{path}.{_REQUIRED}[{index}]"), 0
+        yield _read_term(pod, term, f"{path}.{_REQUIRED}[{index}]"), 1
 
 
 def _read_preferred(pod: Pod, terms: PodAffinityTerms, path: str, sign: int) -> Iterator[WeightedTerm]:
@@ -126,71 +128,111 @@ def _read_term(pod: Pod, term: PodAffinityTerm, path: str) -> AffinityTerm:
     return AffinityTerm(namespaces, namespace_requirements, requirements, term.topology_key)
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingTerm:
-    """A term that pods on nodes have."""
+class _TermList:
+    """The terms of one kind that one pod has, and all pods that have the same ones.
 
-    term: AffinityTerm
-    weight: int
-    owners: MatchCounts
-    """The pods that have the term; not those that it selects."""
+    A pod may have thousands of terms. What they say of a pod is remembered for all pods that are alike to them, as many
+    answers as there are terms.
+    """
+
+    __slots__ = ("_answers", "by_key", "owners")
+
+    def __init__(self, terms: Iterable[WeightedTerm], owners: MatchCounts) -> None:
+        self.owners = owners
+        self.by_key: dict[str, list[WeightedTerm]] = {}
+        """By the topology key."""
+        for weighted in terms:
+            self.by_key.setdefault(weighted[0].topology_key, []).append(weighted)
+        self._answers: dict[str, tuple[frozenset[str], dict[object, int | None]]] = {}
+        """By the topology key: the labels that the terms look at, and the points by kind of pod."""
+
+    def points(self, key: str, pod: Pod, namespace_labels: Mapping[str, str]) -> int | None:
+        """The sum of the points of those terms by ``key`` that select ``pod``; None when none does."""
+        terms = self.by_key[key]
+        if len(terms) <= _FEW:
+            return _points(terms, pod, namespace_labels)
+        if key not in self._answers:
+            label_keys = {requirement.key for term, _ in terms for requirement in term.requirements or ()}
+            self._answers[key] = frozenset(label_keys), {}
+        looked_at, answers = self._answers[key]
+        labels = frozenset([item for item in (pod.metadata.labels or NO_LABELS).items() if item[0] in looked_at])
+        kind = pod.metadata.namespace, frozenset(namespace_labels.items()), labels
+        if kind not in answers:
+            if len(answers) >= len(terms):
+                answers.clear()
+            answers[kind] = _points(terms, pod, namespace_labels)
+        return answers[kind]
+
+
+def _points(terms: Iterable[WeightedTerm], pod: Pod, namespace_labels: Mapping[str, str]) -> int | None:
+    points = [points for term, points in terms if term.selects(pod, namespace_labels)]
+    return sum(points) if points else None
+
+
+class WeightedPods(NamedTuple):
+    """Pods, and the points that each of them gives."""
+
+    pods: MatchCounts
+    points: int
 
 
 class ExistingTerms:
-    """The terms of one kind that pods on nodes have."""
+    """The terms of one kind that pods on nodes have: each distinct list of them once."""
 
     def __init__(self, new_counts: Callable[[], MatchCounts], node_labels: ReferenceCounts) -> None:
         """``node_labels`` are the labels that nodes have."""
         self._new_counts = new_counts
         self._node_labels = node_labels
-        self._terms: dict[WeightedTerm, ExistingTerm] = {}
-        self._indexes: dict[str, LabelIndex[WeightedTerm, ExistingTerm]] = {}
+        self._lists: dict[tuple[WeightedTerm, ...], _TermList] = {}
+        self._indexes: dict[str, LabelIndex[_TermList, None]] = {}
         """By the topology key: nobody is near a pod by a key that no node has, and there may be thousands of these."""
-        self.version = 0
-        """Changes whenever a term appears on the first pod, or disappears with the last."""
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return len(self._lists)
 
-    def __iter__(self) -> Iterator[ExistingTerm]:
-        return iter(self._terms.values())
+    def owners(self) -> Iterator[MatchCounts]:
+        """The counts of the pods that have the terms, for each list of terms."""
+        return (terms.owners for terms in self._lists.values())
 
-    def matching(self, pod: Pod, namespace_labels: Mapping[str, str] = NO_LABELS) -> list[ExistingTerm]:
-        """The terms that select ``pod``, whose namespace has these labels, by the labels that nodes have."""
-        if not self._terms:
-            return []
-        return [
-            existing
-            for key in self._node_labels.common(self._indexes)
-            for _, existing in self._indexes[key].candidates(pod)
-            if existing.term.selects(pod, namespace_labels)
-        ]
+    def matching(self, pod: Pod, namespace_labels: Mapping[str, str] = NO_LABELS) -> dict[str, list[WeightedPods]]:
+        """The pods with terms that select ``pod``, whose namespace has these labels.
 
-    def count(self, row: int, terms: Iterable[WeightedTerm], change: int) -> None:
+        By the topology keys of these terms, as far as nodes have them; each pod gives the points of its terms.
+        """
+        sources: dict[str, list[WeightedPods]] = {}
+        if not self._lists:
+            return sources
+        for key in self._node_labels.common(self._indexes):
+            for terms in dict(self._indexes[key].candidates(pod)):  # a list may come twice
+                points = terms.points(key, pod, namespace_labels)
+                if points is not None:
+                    sources.setdefault(key, []).append(WeightedPods(terms.owners, points))
+        return sources
+
+    def count(self, row: int, terms: tuple[WeightedTerm, ...], change: int) -> None:
         """Count a pod with these ``terms`` in a row (1), or take it back (-1)."""
-        for weighted in terms:
-            existing = self._terms.get(weighted)
-            if existing is None:
-                term, weight = weighted
-                existing = self._terms[weighted] = ExistingTerm(term, weight, self._new_counts())
-                self._indexes.setdefault(term.topology_key, LabelIndex()).add(
-                    term.requirements or (), weighted, existing
-                )
-                self.version += 1
-            existing.owners.add(row, change)
-            if not existing.owners.total:
-                self._drop(weighted)
+        if not terms:
+            return
+        existing = self._lists.get(terms)
+        if existing is None:
+            existing = self._lists[terms] = _TermList(terms, self._new_counts())
+            for term, _ in terms:
+                index = self._indexes.setdefault(term.topology_key, LabelIndex())
+                index.add(term.requirements or (), existing, None)
+        existing.owners.add(row, change)
+        if not existing.owners.total:
+            self._drop(terms)
 
     def drop_unused(self) -> None:
         """Drop the terms that no pod has any more, after a node went away with all its pods."""
-        for weighted in [weighted for weighted, existing in self._terms.items() if not existing.owners.total]:
-            self._drop(weighted)
+        for terms in [terms for terms, existing in self._lists.items() if not existing.owners.total]:
+            self._drop(terms)
 
-    def _drop(self, weighted: WeightedTerm) -> None:
-        del self._terms[weighted]
-        term, _ = weighted
-        index = self._indexes[term.topology_key]
-        index.remove(term.requirements or (), weighted)
-        if not index:
-            del self._indexes[term.topology_key]
-        self.version += 1
+    def _drop(self, terms: tuple[WeightedTerm, ...]) -> None:
+        existing = self._lists.pop(terms)
+        for term, _ in terms:
+            index = self._indexes.get(term.topology_key)
+            if index is not None:
+                index.remove(term.requirements or (), existing)
+                if not index:
+                    del self._indexes[term.topology_key]

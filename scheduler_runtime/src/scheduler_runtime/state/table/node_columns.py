@@ -151,5 +151,4 @@ class NodeColumns:
     def _all_match_counts(self) -> Iterator[MatchCounts]:
         yield from self.match_counts
         for terms in self.terms.values():
-            for existing in terms:
-                yield existing.owners
+            yield from terms.owners()

@@ -143,19 +143,22 @@ class LabelIndex(Generic[K, V]):
             self._without_label[key] = value
 
     def remove(self, requirements: Requirements, key: K) -> None:
-        """Remove the value that was filed under ``key`` with these ``requirements``."""
+        """Remove the value that was filed under ``key`` with these ``requirements``; it may be removed already."""
         labels = _required_labels(requirements)
         for label in labels:
-            del self._by_label[label][key]
-            if not self._by_label[label]:
-                del self._by_label[label]
+            values = self._by_label.get(label)
+            if values is not None:
+                values.pop(key, None)
+                if not values:
+                    del self._by_label[label]
         if not labels:
-            del self._without_label[key]
+            self._without_label.pop(key, None)
 
     def candidates(self, pod: Pod) -> Iterator[tuple[K, V]]:
         """All values whose requirements the labels of ``pod`` may meet.
 
-        None comes twice: the labels that one value is filed under share their key, and a pod has one of them at most.
+        None comes twice that is filed once: the labels that it is filed under share their key, and a pod has one of
+        them at most.
         """
         yield from self._without_label.items()
         if self._by_label:
