@@ -68,3 +68,12 @@ def kubeconfig(directory: Path, server: str) -> str:
     file = directory / "kubeconfig"
     file.write_text(json.dumps(document))
     return str(file)
+
+
+def matching_long_texts(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A schema and arguments, within the bounds on values and text, that take long to match; different by number."""
+    patterns = [f"^({number}|[a-z0-9]{{1,90}}[0-9a-f]?){{1,40}}X{index}$" for index in range(20)]
+    texts = {f"p{index}": [f"{'ab1' * 1000}{text}" for text in range(12)] for index in range(20)}
+    strings = [{"type": "string", "pattern": pattern} for pattern in patterns]
+    arrays = {f"p{index}": {"type": "array", "items": items} for index, items in enumerate(strings)}
+    return {"type": "object", "properties": arrays}, texts

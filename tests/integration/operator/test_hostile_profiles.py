@@ -1,11 +1,15 @@
 """Profiles and PluginConfigs made to take an operator's time and memory, beside an honest profile."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.integration.operator.running import Installed, Object, RunningOperator, plugin_config, profile
+from tests.scheduler_operator.builders import matching_long_texts
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.cluster
@@ -62,4 +66,46 @@ def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed,
     for name in ("bomb", "honest"):
         installed.delete("schedulerprofile", name)
     for name in ("messages", "unique", *(f"large-{number}" for number in range(20))):
+        installed.delete("pluginconfig", name)
+
+
+def test_an_honest_profile_is_answered_while_expensive_plugin_configs_change_all_the_time(
+    installed: Installed, operator: RunningOperator
+) -> None:
+    names, ended = [f"matching-{number}" for number in range(16)], Event()
+    hostile = [declaring(name, *matching_long_texts(number)) for number, name in enumerate(names)]
+    # A few at a time: all of them are 12 MB.
+    for index in range(0, len(hostile), 4):
+        objects = {"apiVersion": "v1", "kind": "List", "items": hostile[index : index + 4]}
+        installed.cluster.kubectl("create", "-f", "-", input=json.dumps(objects))
+
+    def change_them() -> int:
+        changes = 0
+        while not ended.wait(0.4):
+            texts = [f"{changes}{'ab1' * 1000}"] * 12
+            installed.patch("pluginconfig", names[changes % len(names)], {"spec": {"args": {"p0": texts}}})
+            changes += 1
+        return changes
+
+    def be_answered(name: str) -> None:
+        installed.apply(profile(name, engine="ConfigMap"))
+        eventually(lambda: installed.is_ready(name), 15, explain=lambda: operator.log)
+
+    with ThreadPoolExecutor(1) as pool:
+        changing = pool.submit(change_them)
+        began = time.monotonic()
+        try:
+            be_answered("beside-1")
+            be_answered("beside-2")
+            eventually(lambda: time.monotonic() - began > 6, 10)
+            be_answered("beside-3")
+        finally:
+            ended.set()
+        assert changing.result() > 3
+    # Their author is answered, too.
+    refused = eventually(lambda: installed.condition(names[0], "Stalled", "pluginconfig"), 60)
+    assert "makes the patterns larger than 50,000 items" in refused["message"]
+    for number in (1, 2, 3):
+        installed.delete("schedulerprofile", f"beside-{number}")
+    for name in names:
         installed.delete("pluginconfig", name)

@@ -14,7 +14,7 @@ import pytest
 
 from scheduler_operator.cluster.user_objects import StoredObject
 from scheduler_operator.desired import desired_objects
-from scheduler_operator.reconcile.render_process import RenderLimits, RenderProcesses
+from scheduler_operator.reconcile.render_process import RenderLimits, RenderProcesses, count_cpu_time
 from scheduler_operator.render import ObjectProblems, Rendered, SharedProcess, render_shared
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target
@@ -180,6 +180,24 @@ def test_a_process_that_ends_for_other_reasons_is_followed_by_another(
     assert str(first.outcome) == unrenderable(sentence)
     assert "is not a field" in str(again.outcome)  # rendered, with the mistake that it has
     assert len(requests) == 3
+
+
+def test_the_cpu_time_of_a_request_is_counted_also_without_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = "import time; e = time.process_time() + (99 if owner.name == 'hostile' else 0.6)"
+    slow(monkeypatch, f"{busy}\n    while owner.name != 'honest' and time.process_time() < e: pass")
+
+    async def work(processes: RenderProcesses) -> dict[str, float]:
+        counted = {}
+        for owner in (profile("honest"), profile("large"), HOSTILE):
+            with count_cpu_time() as spent:
+                await processes.render_shared(stored(owner), [], {}, NAMESPACE, TARGET)
+            counted[owner.name] = spent.cpu_seconds
+        return counted
+
+    counted = with_processes(work, RenderLimits(2, NEVER))
+    assert 0 < counted["honest"] < 0.5
+    assert 0.6 <= counted["large"] < 2
+    assert counted["hostile"] == 2
 
 
 def processes_started(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.subprocess.Process]:

@@ -10,6 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scheduler_operator.reconcile.work_queue import (
     FIRST_REST_SECONDS,
     LONGEST_REST_SECONDS,
+    REST_PER_SECOND,
+    SLOW_FOR_SECONDS,
+    SLOW_SECONDS,
     KeyQueue,
     Statistics,
     WorkQueue,
@@ -76,6 +79,107 @@ def test_news_of_a_resting_key_ends_its_rest() -> None:
     assert queue.take(0) == "a"
 
 
+def work_on(queue: KeyQueue[str], key: str, seconds: float, now: float) -> None:
+    """Do the work on the next key, which is ``key``, and which takes that many seconds of CPU time."""
+    assert queue.take(now) == key
+    queue.charge(key, seconds, now)
+    queue.mark_done(key)
+
+
+def slow_queue(*keys: str) -> KeyQueue[str]:
+    """A queue in which these are slow, the first time is 0, and all rests are over at 50."""
+    queue: KeyQueue[str] = KeyQueue()
+    for key in keys:
+        queue.add(key)
+    for key in keys:
+        work_on(queue, key, 5.0, 0.0)
+    assert queue.statistics().slow == len(keys)
+    return queue
+
+
+def test_a_slow_key_rests_also_when_it_is_added_again() -> None:
+    queue = slow_queue("slow")
+    for now in range(50):
+        queue.add("slow")
+        assert queue.take(now) is None
+    assert queue.next_end_of_rest() == 5.0 * REST_PER_SECOND
+    assert queue.take(50) == "slow"
+
+
+def test_a_slow_key_that_is_added_while_it_runs_rests_before_it_runs_again() -> None:
+    queue: KeyQueue[str] = KeyQueue()
+    queue.add("slow")
+    queue.take(0)
+    queue.add("slow")
+    queue.charge("slow", 1.0, 2.0)
+    queue.mark_done("slow")
+    assert queue.take(2.0 + REST_PER_SECOND - 0.1) is None
+    assert queue.take(2.0 + REST_PER_SECOND) == "slow"
+
+
+def test_a_slow_key_that_fails_rests_no_shorter() -> None:
+    queue: KeyQueue[str] = KeyQueue()
+    queue.add("slow")
+    queue.take(0)
+    queue.charge("slow", 1.0, 0)
+    queue.mark_failed("slow", 0)
+    assert queue.next_end_of_rest() == REST_PER_SECOND
+    queue.add("slow")
+    assert queue.next_end_of_rest() == REST_PER_SECOND
+
+
+def test_no_rest_is_longer_than_the_longest() -> None:
+    queue: KeyQueue[str] = KeyQueue()
+    queue.add("slow")
+    work_on(queue, "slow", 1000.0, 0)
+    queue.add("slow")
+    assert queue.take(LONGEST_REST_SECONDS) == "slow"
+
+
+def test_slow_keys_come_after_all_others_and_one_at_a_time() -> None:
+    queue = slow_queue("slow", "slower")
+    for key in ("slow", "slower", "a"):
+        queue.add(key)
+    assert queue.take(50) == "a"
+    assert queue.take(50) == "slow"
+    queue.add("b")
+    assert [queue.take(50), queue.take(50)] == ["b", None]
+    queue.mark_done("slow")
+    assert queue.take(50) == "slower"
+
+
+def test_a_key_whose_work_is_quick_again_need_not_rest_but_is_not_trusted_at_once() -> None:
+    queue = slow_queue("slow")
+    queue.add("slow")
+    work_on(queue, "slow", 0.1, 50)
+    for key in ("slow", "a"):
+        queue.add(key)
+    work_on(queue, "a", 0.1, 50)
+    work_on(queue, "slow", SLOW_SECONDS, 50)
+    assert queue.statistics().slow == 1
+    queue.take(SLOW_FOR_SECONDS)
+    assert queue.statistics().slow == 0
+
+
+def test_keys_that_always_take_long_leave_the_time_to_the_others() -> None:
+    """Sixteen of 5 s, added again all the time, two workers: a new key begins within the rest of one."""
+    queue, now, ends = slow_queue(*(f"slow-{number}" for number in range(16))), 50.0, dict[str, float]()
+    for second in range(200):
+        now = 50.0 + second
+        for key in [key for key, end in ends.items() if end <= now]:
+            del ends[key]
+            queue.charge(key, 5.0, now)
+            queue.mark_done(key)
+        for number in range(16):
+            queue.add(f"slow-{number}")
+        queue.add(f"new-{second}")
+        assert queue.take(now) == f"new-{second}"
+        queue.mark_done(f"new-{second}")
+        if (slow := queue.take(now)) is not None:
+            ends[slow] = now + 5.0
+        assert len(ends) <= 1
+
+
 class NothingIsLost(RuleBasedStateMachine):
     """Against a model that only counts: what was asked for after the work on it began is still owed."""
 
@@ -111,6 +215,11 @@ class NothingIsLost(RuleBasedStateMachine):
             self.queue.mark_failed(key, self.now)
             self.owed.add(key)
 
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), seconds=st.floats(0, 10))
+    def charge(self, data: st.DataObject, seconds: float) -> None:
+        self.queue.charge(data.draw(st.sampled_from(sorted(self.running))), seconds, self.now)
+
     @rule(seconds=st.floats(0.1, 100))
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -127,6 +236,7 @@ class NothingIsLost(RuleBasedStateMachine):
         got = set()
         while (result := self.queue.take(self.now + LONGEST_REST_SECONDS + 1)) is not None:
             got.add(result)
+            self.queue.mark_done(result)
         assert got == self.owed
 
 

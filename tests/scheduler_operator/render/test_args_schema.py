@@ -1,5 +1,7 @@
 """Schemas of arguments: what they refuse, and which keywords they are honest about."""
 
+import time
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from scheduler_operator.models import ProfileSpec
 from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_runtime.catalog.openapi_schema import structural_schema
+from tests.scheduler_operator.builders import matching_long_texts
 
 NUMBER = {"type": "number"}
 TEXT = {"type": "string"}
@@ -89,3 +92,68 @@ def test_the_schemas_of_our_own_models_are_in_the_dialect() -> None:
     durations = {"type": "object", "properties": schema}
     assert list(schema_problems(durations)) == []
     assert list(value_problems(durations, {"leaseDuration": "15s"})) == []
+
+
+def string(pattern: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pytest.param(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$", id="dns"),
+        pytest.param("^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", id="uuid"),
+        pytest.param(r"^(\d{1,3}\.){3}\d{1,3}(/\d{1,2})?$", id="address"),
+        pytest.param(r"^\w{1,128}$", id="words"),
+        pytest.param("^.{1,4096}$", id="anything"),
+        pytest.param("^[[:alpha:]]{1,63}[^]a]?[]]*$", id="brackets"),
+    ],
+)
+def test_ordinary_patterns_are_possible(pattern: str) -> None:
+    assert list(schema_problems(string(pattern))) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        pytest.param("(a{99}b){999}", "larger than 50,000 items", id="nested"),
+        pytest.param("a{99}{99}{ 9 }", "larger than 50,000 items", id="repeated-at-once"),
+        pytest.param(r"(\w{1,90}\d?){1,40}", "larger than 50,000 items", id="unicode"),
+        pytest.param("([)]a{99}){999}", "larger than 50,000 items", id="parenthesis-in-brackets"),
+        pytest.param("(a{99}#)\n) {999}".replace("(a", "(?x)(a"), "has the flag x", id="comments"),
+        pytest.param("(?i-s:a)(?sx:b)", "has the flag x", id="flags-of-a-group"),
+        pytest.param("[a[)]]", "one within brackets", id="brackets"),
+        pytest.param("a[b", "not closed", id="open-bracket"),
+    ],
+)
+def test_patterns_too_large_or_unlike_those_of_crds_are_refused(pattern: str, message: str) -> None:
+    [(at, text)] = schema_problems(string(pattern))
+    assert at == ("properties", "a", "pattern")
+    assert message in text
+
+
+def test_all_patterns_together_have_a_bound_and_all_texts_too() -> None:
+    schema, args = matching_long_texts(0)
+    began = time.process_time()
+    assert "makes the patterns larger" in next(message for _, message in schema_problems(schema))
+    ten = {"type": "object", "properties": dict(islice(schema["properties"].items(), 10))}
+    assert list(schema_problems(ten)) == []
+    texts = {name: args[name] for name in ten["properties"]}
+    assert any("is too much to match" in message for _, message in islice(value_problems(ten, texts), 101))
+    # Before there were bounds: 8 s. 0.3 s on an idle machine.
+    assert time.process_time() - began < 4
+
+
+def test_defaults_share_the_bound() -> None:
+    schema, args = matching_long_texts(0)
+    ten = {name: {**inner, "default": args[name]} for name, inner in islice(schema["properties"].items(), 10)}
+    assert any(
+        "is too much to match" in message for _, message in schema_problems({"type": "object", "properties": ten})
+    )
+
+
+def test_many_short_texts_are_matched_with_a_usual_pattern() -> None:
+    pattern = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string", "pattern": pattern}}}}
+    assert list(schema_problems(schema)) == []
+    assert list(value_problems(schema, {"a": [f"host-{number}.a-zone.of.example.com" for number in range(2000)]})) == []

@@ -222,6 +222,7 @@ class OperatorProcess:
             fixed_gauge("workqueue_depth", "Profiles that wait for a worker.", work.waiting, queue),
             fixed_gauge("workqueue_running", "Profiles that workers reconcile.", work.running, queue),
             fixed_gauge("workqueue_resting", "Profiles that wait for another attempt.", work.resting, queue),
+            fixed_gauge("berth_slow_objects", "Objects that others go before, as they take long.", work.slow),
             fixed_gauge("workqueue_adds_total", "Profiles that came to wait.", work.added, queue, kind="counter"),
             fixed_gauge("workqueue_retries_total", "Attempts that failed.", work.failed, queue, kind="counter"),
             fixed_gauge("berth_unrenderable_total", "Specs that took too much time or memory.", failed, kind="counter"),

@@ -25,7 +25,7 @@ from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile.api_refusals import refusal_problems
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.permissions import permission_problems
-from scheduler_operator.reconcile.render_process import RenderProcesses
+from scheduler_operator.reconcile.render_process import RenderProcesses, count_cpu_time
 from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_state
 from scheduler_operator.reconcile.status import (
     Applied,
@@ -78,8 +78,8 @@ class Reconciler:
         self.work = work
         self._joined: dict[str, str] = {}
         """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
-        self._declaring: set[str] = set()
-        """The PluginConfigs that declared a plugin at their last reconcile."""
+        self._declaring: dict[str, tuple[str, int]] = {}
+        """The PluginConfigs that declared a plugin at their last reconcile, by uid and generation."""
         self._last_errors: dict[Key, str] = {}
 
     async def attempt(self, key: Key) -> bool:
@@ -87,10 +87,7 @@ class Reconciler:
         if not self.users.is_complete:
             return False  # something that a profile refers to may be missing only because it was not listed yet
         try:
-            if key.kind == kinds.PROFILE.name:
-                is_settled = await self.reconcile_profile(key.name)
-            else:
-                is_settled = await self.reconcile_plugin_config(key.name)
+            is_settled = await self.reconcile(key)
         except RequestError as error:
             if self._last_errors.get(key) != str(error):
                 logger.warning("%s %s: trying again later: %s", key.kind, key.name, error)
@@ -102,6 +99,16 @@ class Reconciler:
         if self._last_errors.pop(key, None):
             logger.info("%s %s: reconciled after all", key.kind, key.name)
         return is_settled
+
+    async def reconcile(self, key: Key) -> bool:
+        """Reconcile ``key`` and return whether it is settled; whoever takes much time for that waits for others."""
+        with count_cpu_time() as spent:
+            try:
+                if key.kind == kinds.PROFILE.name:
+                    return await self.reconcile_profile(key.name)
+                return await self.reconcile_plugin_config(key.name)
+            finally:
+                self.work.charge(key, spent.cpu_seconds)
 
     async def resync(self) -> None:
         """Queue everything, and read the cluster's version before."""
@@ -239,28 +246,34 @@ class Reconciler:
             await self.events.record_ready_change(user_object, status)
 
     async def reconcile_plugin_config(self, name: str) -> bool:
-        """Check the PluginConfig called ``name`` and those that it declares a plugin for, and queue its users."""
+        """Check the PluginConfig called ``name``, and queue its users and those that it declares a plugin for."""
         plugin_configs = self.users.plugin_configs
         profiles = [stored.relations for stored in self.users.profiles.values()]
         plugin_config = plugin_configs.get(name)
+        declared_before = self._declaring.pop(name, None)
         if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
             self.queue(kinds.PROFILE, [profile.name for profile in profiles])
-            if name in self._declaring:  # another declaration may count now
-                self._declaring.discard(name)
+            if declared_before:  # another declaration may count now
                 self.queue(kinds.PLUGIN_CONFIG, plugin_configs)
             return True
-        # What one declares, the others of its plugin are checked by.
-        concerned = [plugin_config]
-        if plugin_config.declares or name in self._declaring:
-            concerned = [config for config in plugin_configs.values() if config.plugin == plugin_config.plugin]
-        self._declaring.discard(name)
-        self._declaring |= {name} if plugin_config.declares else set()
-        for sibling in concerned:
-            if not sibling.relations.uid:
-                continue  # the API server cannot read it
-            problems = await self.rendering.check(sibling, plugin_configs, self.release.namespace, self.target)
-            users = [profile.name for profile in profiles if render.uses(profile, sibling.relations)]
-            await self.write_status(sibling.relations, plugin_config_status(sibling.relations, problems, users))
-        users = [profile.name for profile in profiles if render.uses(profile, plugin_config.relations)]
+        relations = plugin_config.relations
+        declares = (relations.uid, relations.generation) if plugin_config.declares else None
+        if declares:
+            self._declaring[name] = declares
+        if declares != declared_before:
+            # What one declares, the others of its plugin are checked by: each for itself, in its author's time.
+            self.queue(
+                kinds.PLUGIN_CONFIG,
+                [
+                    other
+                    for other in plugin_configs
+                    if other != name and plugin_configs[other].plugin == plugin_config.plugin
+                ],
+            )
+        if not relations.uid:
+            return True  # the API server cannot read it
+        problems = await self.rendering.check(plugin_config, plugin_configs, self.release.namespace, self.target)
+        users = [profile.name for profile in profiles if render.uses(profile, relations)]
+        await self.write_status(relations, plugin_config_status(relations, problems, users))
         self.queue(kinds.PROFILE, users)
         return True

@@ -19,9 +19,11 @@ import resource
 import signal
 import struct
 import sys
+import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -62,6 +64,27 @@ Configs = Mapping[str, StoredObject]
 
 class UnrenderableError(Exception):
     """Rendering ended without a result; the text is the end of a sentence about the spec."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What requests have taken."""
+
+    cpu_seconds: float = 0.0
+
+
+_SPENT: ContextVar[Spent] = ContextVar("spent")
+
+
+@contextmanager
+def count_cpu_time() -> Iterator[Spent]:
+    """Count the CPU time that processes take for the requests of this task."""
+    spent = Spent()
+    token = _SPENT.set(spent)
+    try:
+        yield spent
+    finally:
+        _SPENT.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +194,8 @@ class RenderProcesses:
         answer = await self._ask(request)
         if not answer.is_of_the_spec:
             answer = await self._ask(request)  # whatever ended the process may have had nothing to do with this spec
+        if spent := _SPENT.get(None):
+            spent.cpu_seconds += answer.cpu_seconds
         if answer.reason:
             self.failed += 1
             if answer.is_of_the_spec:
@@ -213,18 +238,18 @@ class RenderProcesses:
                 answer = pickle.loads(await process.stdout.readexactly(length))  # noqa: S301 - our own process wrote it
         except TimeoutError:
             reason = f"could not be rendered within {self.limits.wall_seconds:g} s"
-            return Answer(reason=reason, is_last=True, is_of_the_spec=False)
+            return Answer(reason=reason, is_last=True, is_of_the_spec=False, cpu_seconds=self.limits.cpu_seconds)
         except (OSError, asyncio.IncompleteReadError):
             code = await process.wait()
             if code == -signal.SIGXCPU:
                 reason = f"takes more than {self.limits.cpu_seconds} s of CPU time to render"
-                return Answer(reason=reason, is_last=True)
+                return Answer(reason=reason, is_last=True, cpu_seconds=self.limits.cpu_seconds)
             cause = f"by signal {-code}" if code < 0 else f"with exit code {code}"
             reason = f"ended the process that renders it, {cause}"
-            return Answer(reason=reason, is_last=True, is_of_the_spec=False)
+            return Answer(reason=reason, is_last=True, is_of_the_spec=False, cpu_seconds=self.limits.cpu_seconds)
         if answer.traceback:
             logger.error("a spec could not be rendered, which is a mistake of Berth's:\n%s", answer.traceback)
-        return Answer(answer.result, answer.reason, is_last=answer.is_last)
+        return Answer(answer.result, answer.reason, is_last=answer.is_last, cpu_seconds=answer.cpu_seconds)
 
 
 def _as_rendered(argument: Any) -> Any:
@@ -269,6 +294,8 @@ class Answer:
     """True if the process answers no more: it has ended, is stuck, or has become large."""
     is_of_the_spec: bool = True
     """Whether the same request would have the same answer: not if the machine may be busy, or out of memory."""
+    cpu_seconds: float = 0.0
+    """What the request took, or may have taken."""
 
 
 def _render_shared(
@@ -303,12 +330,12 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int, data_bytes: i
     is_last = False
     while not is_last and (head := requests.read(_LENGTH.size)):
         (length,) = _LENGTH.unpack(head)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        limit = math.ceil(usage.ru_utime + usage.ru_stime) + cpu_seconds
+        began = time.process_time()
+        limit = math.ceil(began) + cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         answer = _answer(requests.read(length), data_bytes)
         is_last = _peak_bytes() > data_bytes / 2
-        body = pickle.dumps(replace(answer, is_last=is_last))
+        body = pickle.dumps(replace(answer, is_last=is_last, cpu_seconds=time.process_time() - began))
         answers.write(_LENGTH.pack(len(body)) + body)
         answers.flush()
 

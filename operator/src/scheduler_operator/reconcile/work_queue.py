@@ -1,4 +1,4 @@
-"""Work queue that holds each key once and delays failed ones, and the workers that empty it.
+"""Work queue that holds each key once and delays failed and expensive ones, and the workers that empty it.
 
          add             take            mark_done
     ──────────► ready ──────────► running ───────────► gone, or ready again if it was added meanwhile
@@ -7,6 +7,11 @@
                 add, or the rest is over
 
 A key rests longer after each failure in a row, without delaying any other key.
+
+A key whose work took much CPU time is slow: it rests for a multiple of that time, whatever is added meanwhile, is taken
+only when no other key is ready, and runs beside no other slow key. So whoever makes the work on one key expensive, and
+changes it again and again, delays that key, and of all others at most one worker. A key is slow until its work has
+been quick for some minutes: otherwise every second change could be an expensive one.
 """
 
 import asyncio
@@ -22,6 +27,12 @@ Key = TypeVar("Key")
 
 FIRST_REST_SECONDS = 0.25
 LONGEST_REST_SECONDS = 60.0
+SLOW_SECONDS = 0.5
+"""CPU time of a slow key's work: more than ten times what a large profile takes."""
+REST_PER_SECOND = 10.0
+"""How long a slow key rests for each second of CPU time that its work took, up to ``LONGEST_REST_SECONDS``."""
+SLOW_FOR_SECONDS = 600.0
+"""How long a key stays slow after work that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,7 @@ class Statistics:
     resting: int
     added: int
     failed: int
+    slow: int
 
 
 class KeyQueue(Generic[Key]):
@@ -44,29 +56,45 @@ class KeyQueue(Generic[Key]):
         self._again: set[Key] = set()
         self._resting: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
+        self._slow: dict[Key, float] = {}
+        """When the work of each slow key last took long."""
+        self._rest_ends: dict[Key, float] = {}
+        """When the rest of each slow key ends."""
         self._added = 0
         self._failed = 0
 
     def add(self, key: Key) -> None:
         """Ask for work on ``key``: once, however often this is called before the work begins."""
         self._added += 1
-        self._resting.pop(key, None)
         if key in self._running:
             self._again.add(key)
-        else:
-            self._ready[key] = None
+        elif key not in self._ready:
+            self._wait(key)
 
     def take(self, now: float) -> Key | None:
-        """Return the key that has waited longest, if any; it is running until ``mark_done`` or ``mark_failed``."""
+        """Return the key to work on now, if any; it is running until ``mark_done`` or ``mark_failed``.
+
+        That is the one of those that are not slow that has waited longest; without any, such a slow one.
+        """
+        for key in [key for key, charged in self._slow.items() if charged + SLOW_FOR_SECONDS <= now]:
+            del self._slow[key], self._rest_ends[key]
         for key in [key for key, end in self._resting.items() if end <= now]:
             del self._resting[key]
             self._ready[key] = None
-        if not self._ready:
-            return None
-        key = next(iter(self._ready))
-        del self._ready[key]
-        self._running.add(key)
-        return key
+        may_be_slow = self._running.isdisjoint(self._slow)
+        quick_first = sorted(self._ready, key=self._slow.__contains__)
+        for key in quick_first:
+            if may_be_slow or key not in self._slow:
+                del self._ready[key]
+                self._running.add(key)
+                return key
+        return None
+
+    def charge(self, key: Key, seconds: float, now: float) -> None:
+        """Note how much CPU time the work on ``key``, which is running, has taken."""
+        if seconds > SLOW_SECONDS:
+            self._slow[key] = now
+            self._rest_ends[key] = now + min(REST_PER_SECOND * seconds, LONGEST_REST_SECONDS)
 
     def mark_done(self, key: Key) -> None:
         """The work on ``key`` succeeded."""
@@ -78,9 +106,10 @@ class KeyQueue(Generic[Key]):
         self._failed += 1
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
+        if key not in self._again:  # otherwise it need not rest for that
+            delay = doubling_delay(FIRST_REST_SECONDS, LONGEST_REST_SECONDS, failures)
+            self._resting[key] = max(now + delay, self._rest_ends.get(key, 0.0))
         self._end(key)
-        if key not in self._ready:  # it was added meanwhile: then it need not rest
-            self._resting[key] = now + doubling_delay(FIRST_REST_SECONDS, LONGEST_REST_SECONDS, failures)
 
     def next_end_of_rest(self) -> float | None:
         """Return the time at which the next resting key becomes ready."""
@@ -88,12 +117,21 @@ class KeyQueue(Generic[Key]):
 
     def statistics(self) -> Statistics:
         """Return sizes and counters."""
-        return Statistics(len(self._ready), len(self._running), len(self._resting), self._added, self._failed)
+        sizes = len(self._ready), len(self._running), len(self._resting)
+        return Statistics(*sizes, self._added, self._failed, len(self._slow))
 
     def _end(self, key: Key) -> None:
         self._running.discard(key)
         if key in self._again:
             self._again.discard(key)
+            self._wait(key)
+
+    def _wait(self, key: Key) -> None:
+        """Have ``key`` wait for a worker, or rest before, if it has to."""
+        self._resting.pop(key, None)
+        if key in self._rest_ends:
+            self._resting[key] = self._rest_ends[key]  # until ``take``, if that is over
+        else:
             self._ready[key] = None
 
 
@@ -109,6 +147,10 @@ class WorkQueue(Generic[Key]):
         """Ask for work on ``key``."""
         self._queue.add(key)
         self._changed.set()
+
+    def charge(self, key: Key, seconds: float) -> None:
+        """Note how much CPU time the work on ``key``, which is running, has taken."""
+        self._queue.charge(key, seconds, self._clock())
 
     def statistics(self) -> Statistics:
         """Return sizes and counters."""

@@ -5,13 +5,15 @@ The dialect is that of structural schemas: one ``type`` each, no references, and
 check that nobody makes. A ``default`` documents what the plugin does when the field is absent; it is checked like any
 value, and never written into the document.
 
-The work has bounds beside those on all that people write: on the number of patterns and their length, on the text that
-one is matched with, and on the values of an enum.
+The work has bounds beside those on all that people write: on the number of patterns, their length and their size with
+all repetitions, on the text that they are matched with, and on the values of an enum.
 """
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -55,23 +57,37 @@ _FORMATS = {
 _BITS = {"int32": 31, "int64": 63}
 _MAX_DEPTH = 32
 _MAX_PATTERNS = 32
-"""Different patterns in a schema: compiling one takes up to a twentieth of a second."""
+"""Different patterns in a schema."""
 _MAX_PATTERN = 256
 """Characters of a pattern."""
 _MAX_MATCHED = 4096
 """Characters of a text that a pattern is matched with."""
+_MAX_SIZE = 50_000
+"""Size of all patterns in a schema, as :func:`_size` counts it: they are compiled in a quarter of a second."""
+_MAX_WORK = 30_000_000
+"""Bytes of text times the size of the pattern that each is matched with. A byte takes up to 20 ns for each item."""
 _MAX_ENUM = 1000
+
+
+@dataclass(slots=True)
+class Work:
+    """What checking by one schema has taken until now."""
+
+    patterns: set[str] = field(default_factory=set)
+    """Different patterns until now."""
+    matched: int = 0
+    """Bytes matched, times the size of the pattern."""
 
 
 def schema_problems(schema: Any) -> SchemaProblems:
     """Yield the problems of the schema of a plugin's arguments: everything that could not be checked by it."""
     if isinstance(schema, Mapping) and schema.get("type") != "object":
         yield ("type",), "must be object: arguments are a mapping of fields"
-    yield from _problems(schema, (), patterns=set())
+    yield from _problems(schema, (), Work())
 
 
-def _problems(schema: Any, at: Location, patterns: set[str]) -> SchemaProblems:
-    """Yield the problems of a schema at a place; ``patterns`` are those seen until now, and grow."""
+def _problems(schema: Any, at: Location, work: Work) -> SchemaProblems:
+    """Yield the problems of a schema at a place; ``work`` grows."""
     if not isinstance(schema, Mapping):
         yield at, "is not a schema; write a mapping such as {type: string}"
         return
@@ -86,24 +102,30 @@ def _problems(schema: Any, at: Location, patterns: set[str]) -> SchemaProblems:
         if keyword not in _ANY_TYPE | _TYPE_KEYWORDS[kind]:
             yield (*at, keyword), f"is not understood for type {kind}, so that nothing would be checked; leave it out"
     if isinstance(pattern := schema.get("pattern"), str):
-        patterns.add(pattern)
-        if len(patterns) > _MAX_PATTERNS:
+        work.patterns.add(pattern)
+        if len(work.patterns) > _MAX_PATTERNS:
             yield (*at, "pattern"), f"is one of more than {_MAX_PATTERNS} different patterns; leave some out"
             return
-    yield from _keyword_problems(schema, kind, at)
+        if sum(_size(other) for other in work.patterns if len(other) <= _MAX_PATTERN) > _MAX_SIZE:
+            message = (
+                f"makes the patterns larger than {_MAX_SIZE:,} items, with all repetitions and classes written out"
+            )
+            yield (*at, "pattern"), f"{message}; lower the counts in braces, or write [0-9] for \\d, [a-z] for \\w"
+            return
+    yield from _keyword_problems(schema, kind, at, work)
     # Schemas inside, whatever is wrong around them.
     properties = schema.get("properties")
     for name, inner in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _problems(inner, (*at, "properties", name), patterns)
+        yield from _problems(inner, (*at, "properties", name), work)
     if isinstance(schema.get("additionalProperties"), Mapping):
-        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"), patterns)
+        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"), work)
     if "items" in schema:
-        yield from _problems(schema["items"], (*at, "items"), patterns)
+        yield from _problems(schema["items"], (*at, "items"), work)
     elif kind == "array":
         yield (*at, "items"), "is required: the schema of an entry"
 
 
-def _keyword_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems:
+def _keyword_problems(schema: Schema, kind: str, at: Location, work: Work) -> SchemaProblems:
     """Yield the problem of the first keyword with an invalid value; those of the default only where none is."""
     for keyword, (is_valid, description) in _KEYWORDS.items():
         if keyword in schema and keyword in _TYPE_KEYWORDS[kind] | _ANY_TYPE and not is_valid(schema[keyword]):
@@ -117,7 +139,7 @@ def _keyword_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems
         yield (*at, "pattern"), message
         return
     if "default" in schema:
-        for where, message in value_problems(schema, schema["default"]):
+        for where, message in value_problems(schema, schema["default"], work):
             yield (*at, "default", *where), message
 
 
@@ -125,12 +147,59 @@ def _pattern_problem(pattern: str) -> str:
     """Return why ``pattern`` cannot be used; empty if it can."""
     if len(pattern) > _MAX_PATTERN:
         return f"{describe_value(pattern)} has more than {_MAX_PATTERN} characters; shorten it"
+    items = {item.lastgroup for item in _ITEM.finditer(pattern)}
+    if "verbose" in items:  # neither this nor the next is in CRDs, and ``_size`` does not count it
+        return f"{describe_value(pattern)} has the flag x; leave it out, with the spaces and comments"
+    if "bracket" in items:
+        return rf"{describe_value(pattern)} has a bracket that is not closed, or one within brackets; write it as \["
     try:
         _adapter(pattern)
     except SchemaError:
         mistake = "is not a regular expression, or one with look-around, which is not understood"
         return f"{describe_value(pattern)} {mistake}"
     return ""
+
+
+_ITEM = re.compile(
+    r"""
+      (?P<class> \[ \^? \]? ( \\. | \[:\^?\w+:\] | [^\]\\[] )* \] )
+    | \{ \s* (?P<least> \d* ) \s* ,? \s* (?P<most> \d* ) \s* \}
+    | (?P<quantifier> [*+?] )
+    | (?P<verbose> \( \? [a-zA-Z-]* x [a-zA-Z-]* [:)] )
+    | (?P<open> \( ) | (?P<close> \) )
+    | (?P<bracket> \[ )
+    | \\ [pPxuU] \{ [^}]* \} | \\ b \{ [a-z-]+ \} | \\? .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""One item of a regular expression."""
+_LARGE_ITEMS = (
+    (50, re.compile(r"\\[wWdDsSpPbB]")),  # hundreds of ranges of Unicode
+    (10, re.compile(r"\[:?\^|[^\x00-\x7f]|^\.$")),  # characters of one to four bytes
+)
+
+
+@lru_cache(maxsize=_MAX_PATTERNS)
+def _size(pattern: str) -> int:
+    """Return how many items a pattern has at most, with counted repetitions written out and classes by their ranges."""
+    closed, last = [0], 0  # of each group that is open: the items in it, without the last one, which may be repeated
+    for item in _ITEM.finditer(pattern):
+        match item.lastgroup:
+            case "quantifier":
+                last += 1
+            case "least" | "most":
+                last *= max(1, *(int(count[:9]) for count in (item["least"], item["most"]) if count))
+            case "open":
+                closed[-1] += last
+                closed.append(1)
+                last = 0
+            case "close" if len(closed) > 1:
+                last += closed.pop()
+            case _:
+                closed[-1] += last
+                sizes = (size for size, large in _LARGE_ITEMS if large.search(item[0]))
+                last = next(sizes, 1 + len(item[0]) // 16)
+    return max(1, sum(closed) + last)
 
 
 def _is_count(value: Any) -> bool:
@@ -167,8 +236,9 @@ _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def value_problems(schema: Schema, value: Any) -> SchemaProblems:
+def value_problems(schema: Schema, value: Any, work: Work | None = None) -> SchemaProblems:
     """Yield the problems of ``value`` by a ``schema`` that has none itself."""
+    work = Work() if work is None else work
     is_of_type, description = _TYPES[schema["type"]]
     if not is_of_type(value):
         yield (), f"{describe_value(value)} is not {description}"
@@ -178,19 +248,19 @@ def value_problems(schema: Schema, value: Any) -> SchemaProblems:
         return
     match schema["type"]:
         case "object":
-            yield from _object_problems(schema, value)
+            yield from _object_problems(schema, value, work)
         case "array":
-            yield from _array_problems(schema, value)
+            yield from _array_problems(schema, value, work)
         case "string":
-            yield from _string_problems(schema, value)
+            yield from _string_problems(schema, value, work)
         case "integer" | "number":
             yield from _number_problems(schema, value)
 
 
-def _array_problems(schema: Schema, value: Sequence[Any]) -> SchemaProblems:
+def _array_problems(schema: Schema, value: Sequence[Any], work: Work) -> SchemaProblems:
     seen: set[str] = set()
     for index, inner in enumerate(value):
-        yield from _below(index, value_problems(schema["items"], inner))
+        yield from _below(index, value_problems(schema["items"], inner, work))
         if schema.get("uniqueItems"):
             # Compared as texts, 1.0 as 1: a list is no key, and comparing each with each has no bound.
             text = json.dumps(_without_fractions(inner), sort_keys=True)
@@ -200,11 +270,18 @@ def _array_problems(schema: Schema, value: Sequence[Any]) -> SchemaProblems:
     yield from _count_problems(schema, len(value), "Items", "entries")
 
 
-def _string_problems(schema: Schema, value: str) -> SchemaProblems:
+def _string_problems(schema: Schema, value: str, work: Work) -> SchemaProblems:
     yield from _count_problems(schema, len(value), "Length", "characters")
     if "pattern" in schema and len(value) > _MAX_MATCHED:
         yield (), f"is {len(value):,} characters long; a pattern is matched with at most {_MAX_MATCHED:,}"
     elif "pattern" in schema:
+        work.matched += len(value.encode(errors="surrogatepass")) * _size(schema["pattern"])
+        if work.matched > _MAX_WORK:
+            yield (
+                (),
+                "is too much to match, with all texts before; shorten texts, or lower counts in braces of patterns",
+            )
+            return
         try:
             _adapter(schema["pattern"]).validate_python(value)
         except ValidationError:
@@ -218,7 +295,7 @@ def _string_problems(schema: Schema, value: str) -> SchemaProblems:
             yield (), f"{describe_value(value)} is not a duration; write it like 15s or 1m30s"
 
 
-def _object_problems(schema: Schema, value: Mapping[str, Any]) -> SchemaProblems:
+def _object_problems(schema: Schema, value: Mapping[str, Any], work: Work) -> SchemaProblems:
     properties = schema.get("properties", {})
     others = schema.get("additionalProperties", schema.get("x-kubernetes-preserve-unknown-fields", False))
     for name in schema.get("required", ()):
@@ -226,9 +303,9 @@ def _object_problems(schema: Schema, value: Mapping[str, Any]) -> SchemaProblems
             yield (name,), "is required"
     for name, inner in value.items():
         if name in properties:
-            yield from _below(name, value_problems(properties[name], inner))
+            yield from _below(name, value_problems(properties[name], inner, work))
         elif isinstance(others, Mapping):
-            yield from _below(name, value_problems(others, inner))
+            yield from _below(name, value_problems(others, inner, work))
         elif not others:
             yield (name,), not_a_field(name, list(properties))
     yield from _count_problems(schema, len(value), "Properties", "fields")
