@@ -224,7 +224,7 @@ def test_the_policies_speak_of_the_releases_own_accounts() -> None:
     about_accounts = {
         name: spec for name, spec in specs.items() if name.startswith(("berth-operator", "berth-scheduler"))
     }
-    assert len(about_accounts) == 6
+    assert len(about_accounts) == 7
     for spec in about_accounts.values():
         assert "system:serviceaccount:schedulers:berth-" in spec["matchConditions"][0]["expression"]
 

@@ -78,6 +78,7 @@ def a_pod(installed: Installed, name: str, **spec: Any) -> Iterator[str]:
     "name",
     [
         *("berth-profile-limits", "berth-operator-roles", "berth-operator-deployments", "berth-operator-services"),
+        "berth-operator-accounts",
         *("berth-scheduler-pod-status", "berth-scheduler-bindings", "berth-scheduler-deletions"),
     ],
 )
@@ -99,6 +100,10 @@ ONLY_ITS_OWN = "the berth operator writes only roles and bindings that it made"
         pytest.param("PATCH", "clusterroles/cluster-admin", {"rules": []}, id="emptying-anothers-role"),
         pytest.param("PATCH", "clusterroles/cluster-admin", {"metadata": OURS, "rules": []}, id="taking-by-labelling"),
         pytest.param("POST", "clusterroles", {"metadata": {"name": "loose"}, "rules": []}, id="an-unlabelled-role"),
+        pytest.param("POST", "clusterroles", {"metadata": {"name": "loose", **OURS}, "rules": []}, id="another-name"),
+        pytest.param(
+            "POST", "clusterroles", {"metadata": {"name": "berth-operator:a", **OURS}, "rules": []}, id="one-of-its-own"
+        ),
     ],
 )
 def test_the_operator_writes_only_its_own_roles(as_operator: AdminApi, method: str, path: str, body: object) -> None:
@@ -106,10 +111,10 @@ def test_the_operator_writes_only_its_own_roles(as_operator: AdminApi, method: s
     assert ONLY_ITS_OWN in refusal(as_operator, method, f"{RBAC}/{path}{DRY}", body, content)
 
 
-def binding(subject: Object, name: str = "berth-some:more") -> Object:
+def binding(subject: Object, name: str = "berth-some:more", role: str = "berth-some") -> Object:
     return {
         "metadata": {"name": name, **OURS},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "berth-some"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [subject],
     }
 
@@ -124,8 +129,8 @@ def account(name: str, namespace: str = NAMESPACE) -> Object:
         pytest.param(binding({"kind": "User", "name": "mallory"}), id="a-user"),
         pytest.param(binding({"kind": "Group", "name": "system:authenticated"}), id="a-group"),
         pytest.param(binding(account("berth-some", "default")), id="an-account-elsewhere"),
-        pytest.param(binding(account("default"), "default"), id="an-account-that-is-not-a-schedulers"),
-        pytest.param(binding(account("berth-operator"), "berth-operator:more"), id="itself"),
+        pytest.param(binding(account("default")), id="an-account-that-is-not-a-schedulers"),
+        pytest.param(binding(account("berth-operator")), id="itself"),
         pytest.param(binding(account("berth-other")), id="another-scheduler"),
     ],
 )
@@ -137,8 +142,88 @@ def test_the_operator_gives_rights_only_to_the_scheduler_that_a_binding_is_named
 
 
 def test_the_operator_gives_rights_to_a_scheduler(as_operator: AdminApi) -> None:
-    body = binding(account("berth-some"))
+    as_operator.post(f"{RBAC}/clusterroles", {"metadata": {"name": "berth-made", **OURS}, "rules": []})
+    body = binding(account("berth-made"), "berth-made", "berth-made")
     assert refusal(as_operator, "POST", f"{RBAC}/clusterrolebindings{DRY}", body) == ""
+    as_operator.request("DELETE", f"{RBAC}/clusterroles/berth-made")
+
+
+@pytest.mark.parametrize(("scope", "kind"), [("", "ClusterRole"), (f"namespaces/{NAMESPACE}/", "Role")])
+def test_the_operator_makes_no_second_operator_by_its_own_role(as_operator: AdminApi, scope: str, kind: str) -> None:
+    body = binding(account("berth-second"), "berth-second", "berth-operator")
+    body["roleRef"]["kind"] = kind
+    said = refusal(as_operator, "POST", f"{RBAC}/{scope}{kind.lower()}bindings{DRY}", body)
+    assert "binds only the role that has the name of the binding" in said
+
+
+def test_an_account_of_a_scheduler_is_held_to_what_the_operator_is(installed: Installed) -> None:
+    name = {"name": "berth-as-operator"}
+    subjects = [account("berth-as-operator")]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    installed.api.post(f"{RBAC}/clusterrolebindings", {"metadata": name, "roleRef": role, "subjects": subjects})
+    installed.api.post(ACCOUNTS, {"metadata": name})
+    with installed.as_account("berth-as-operator") as api:
+        body = binding(account("berth-as-operator"), "berth-as-operator:more", "cluster-admin")
+        words = "binds only the role that has the name of the binding"
+        eventually(lambda: words in refusal(api, "POST", f"{RBAC}/clusterrolebindings{DRY}", body), 30)
+        change = {"spec": {"template": {"spec": {"hostNetwork": True}}}}
+        said = refusal(api, "PATCH", f"{DEPLOYMENTS}/berth-some{DRY}", change, STRATEGIC_MERGE)
+        assert NOTHING_OF_ITS_NODE in said
+        assert "without an address" in refusal(api, "PATCH", f"{SERVICES}/berth-some{DRY}", NODE_PORT, MERGE)
+        assert ONLY_ACCOUNTS in refusal(api, "POST", f"{ACCOUNTS}{DRY}", {"metadata": {"name": "other"}})
+    installed.api.request("DELETE", f"{ACCOUNTS}/berth-as-operator")
+    installed.api.request("DELETE", f"{RBAC}/clusterrolebindings/berth-as-operator")
+
+
+@pytest.mark.parametrize(
+    ("group", "resource"),
+    [
+        *((RBAC.split("/")[2], resource) for resource in ("roles", "rolebindings")),
+        *(("apps", "deployments"), ("", "serviceaccounts")),
+        *(("berth.dev", f"{kind}/status") for kind in ("schedulerprofiles", "pluginconfigs")),
+    ],
+)
+def test_the_operator_passes_on_nothing_of_what_only_it_does(as_operator: AdminApi, group: str, resource: str) -> None:
+    rule = {"apiGroups": [group], "resources": [resource], "verbs": ["patch"]}
+    body = {"metadata": {"name": "berth-some:more", **OURS}, "rules": [rule]}
+    said = refusal(as_operator, "POST", f"{RBAC}/namespaces/{NAMESPACE}/roles{DRY}", body)
+    assert "lets no scheduler write roles, bindings, accounts" in said
+
+
+ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+ONLY_ACCOUNTS = "writes only the accounts of schedulers"
+NO_FIELDS = "gives accounts no annotations, Secrets or other fields"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        pytest.param("POST", "", {"metadata": {"name": "other"}}, ONLY_ACCOUNTS, id="another-name"),
+        pytest.param(
+            "PATCH", "/berth-operator", {"metadata": {"labels": {"a": "b"}}}, ONLY_ACCOUNTS, id="its-own-account"
+        ),
+        pytest.param("DELETE", "/default", None, ONLY_ACCOUNTS, id="deleting-anothers"),
+        pytest.param(
+            "PATCH", "/berth-some", {"metadata": {"annotations": {"example.com/role": "x"}}}, NO_FIELDS, id="annotation"
+        ),
+        pytest.param("PATCH", "/berth-some", {"imagePullSecrets": [{"name": "x"}]}, NO_FIELDS, id="pull-secret"),
+    ],
+)
+def test_the_operator_writes_only_the_accounts_of_schedulers(
+    as_operator: AdminApi, method: str, path: str, body: object, words: str
+) -> None:
+    content = MERGE if method == "PATCH" else "application/json"
+    assert words in refusal(as_operator, method, f"{ACCOUNTS}{path}{DRY}", body, content)
+
+
+def test_the_metadata_and_the_spec_of_a_profile_stay_whatever_the_operator_sends_with_its_status(
+    as_operator: AdminApi,
+) -> None:
+    change = {"metadata": {"labels": {"a": "b"}, "finalizers": ["example.com/held"]}, "spec": {"paused": True}}
+    path = f"/apis/berth.dev/v1alpha1/schedulerprofiles/some/status{DRY}"
+    left = as_operator.request("PATCH", path, change, MERGE)  # the API server itself sees to it
+    assert not left["metadata"].keys() & {"labels", "finalizers"}
+    assert "paused" not in left["spec"]
 
 
 def test_the_operator_adds_its_rights_to_nobody_elses_role(as_operator: AdminApi) -> None:
@@ -180,6 +265,24 @@ def projected(*secrets: str) -> list[Object]:
     return [{"name": "extenders", "projected": {"sources": [{"secret": {"name": name}} for name in secrets]}}]
 
 
+def documents(*items: Object) -> list[Object]:
+    return [{"name": "config", "configMap": {"name": "berth-some", "items": items}}]
+
+
+OWN_NAME = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+ADDRESS = "10.9.8.7"
+ANOTHER_PROGRAM: dict[str, Object] = {
+    "a-command": {"command": ["python", "-c", "x"]},
+    "two-elements": {"command": ["berth-scheduler", "x"]},
+    "no-command": {"command": None},
+    "the-other-program": {"command": ["kube-scheduler"]},
+    "arguments": {"args": ["--kubeconfig", "/etc/berth/config.yaml"]},
+    "a-variable": {"env": [{"name": "KUBECONFIG", **OWN_NAME}]},
+    "a-value": {"env": [{"name": "POD_IP", "value": "x", "valueFrom": None}]},
+    "files-elsewhere": {"volumeMounts": [{"name": "config", "mountPath": "/usr/bin"}]},
+    "a-probe": {"livenessProbe": {"exec": {"command": ["sh"]}, "httpGet": None}},
+    "a-probe-of-others": {"readinessProbe": {"httpGet": {"host": ADDRESS, "path": "/", "port": 80}}},
+}
 FROM_SECRET = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "some", "key": "k"}}}]
 NOTHING_OF_ITS_NODE = "one container, and nothing of its node or of Secrets"
 RESTRICTED = "at Pod Security's level restricted"
@@ -217,12 +320,20 @@ def scheduler(**changes: Any) -> Object:
             NOTHING_OF_ITS_NODE,
             id="port",
         ),
-        pytest.param({"volumes": HOST_PATH}, "mounts only the ConfigMap of the scheduler", id="host-path"),
-        pytest.param({"volumes": SECRET}, "mounts only the ConfigMap of the scheduler", id="a-secret"),
-        pytest.param(
-            {"volumes": projected("berth-extender-a", "other")},
-            "mounts only the ConfigMap of the",
-            id="a-projected-secret",
+        *(
+            pytest.param({"volumes": volumes}, "mounts only the document in the ConfigMap of the scheduler", id=name)
+            for name, volumes in {
+                "host-path": HOST_PATH,
+                "a-secret": SECRET,
+                "a-projected-secret": projected("berth-extender-a", "other"),
+                "every-key": [{"name": "config", "configMap": {"name": "berth-some", "items": None}}],
+                "another-key": documents({"key": "e", "path": "config.yaml"}),
+                "another-file": documents({"key": "berth.yaml", "path": "e"}),
+            }.items()
+        ),
+        *(
+            pytest.param(scheduler(**changes), "runs nothing but schedulers", id=name)
+            for name, changes in ANOTHER_PROGRAM.items()
         ),
         pytest.param({"serviceAccountName": "berth-operator"}, "only under the account", id="the-operators-account"),
         pytest.param(scheduler(image="evil:1"), "evil:1 is not among what profiles may have", id="an-image"),
@@ -267,7 +378,6 @@ def test_the_operator_makes_only_services_without_an_address(as_operator: AdminA
 REFUSAL = "a berth scheduler writes only PodScheduled"
 METADATA = "a berth scheduler writes no labels, annotations, finalizers or owners of a pod"
 STATE = {"name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0}
-ADDRESS = "10.9.8.7"
 PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 
 
@@ -299,6 +409,7 @@ def test_a_scheduler_says_why_a_pod_is_not_scheduled(as_scheduler: AdminApi, pod
             "sets DisruptionTarget only with reason PreemptionByScheduler",
             id="disrupted-by-another",
         ),
+        pytest.param({"observedGeneration": 99}, "no observedGeneration that is still to come", id="generation"),
         pytest.param(
             {"conditions": [{"type": "berth.dev/ConfigLoaded", "status": "True"}]},
             "berth.dev/ConfigLoaded may only be set by a pod on itself",
@@ -308,6 +419,12 @@ def test_a_scheduler_says_why_a_pod_is_not_scheduled(as_scheduler: AdminApi, pod
 )
 def test_a_scheduler_says_nothing_else_of_a_pod(as_scheduler: AdminApi, pod: str, status: object, words: str) -> None:
     assert words in refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, STRATEGIC_MERGE)
+
+
+def test_a_scheduler_sets_a_condition_once(as_scheduler: AdminApi, pod: str) -> None:
+    condition = {"type": "PodScheduled", "status": "False"}
+    status = {"conditions": [condition, {**condition, "status": "True"}]}
+    assert "sets each condition once" in refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, MERGE)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +462,14 @@ def test_a_pod_that_is_being_deleted_still_gets_its_status(installed: Installed,
 # A scheduler: bindings and deletions.
 
 
-@pytest.mark.parametrize("metadata", [{"labels": {"app": "x"}}, {"annotations": {"example.com/note": "x"}}])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {"app": "x"}},
+        {"labels": {"topology.kubernetes.io/rack": "x"}},
+        {"annotations": {"example.com/note": "x"}},
+    ],
+)
 def test_a_scheduler_binds_pods_without_labels_and_annotations(
     as_scheduler: AdminApi, pod: str, metadata: Object
 ) -> None:
