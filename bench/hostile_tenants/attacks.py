@@ -203,6 +203,7 @@ async def bound_terms(target: Target, outcomes: Outcomes) -> None:
             bound = pod(f"bound-{number}", "nobody", affinity=affinity, nodeName=node)
             del bound["spec"]["containers"][0]["resources"]
             await tenant.post(_pods(TENANT), bound)
+            await asyncio.sleep(0.5)
         for turn in itertools.count():
             change = {"metadata": {"labels": {"turn": str(turn)}}}
             await tenant.patch(f"{_pods(TENANT)}/bound-{turn % BOUND_PODS}", change)

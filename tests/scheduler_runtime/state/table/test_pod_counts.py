@@ -277,3 +277,23 @@ def test_the_terms_that_select_a_pod_are_counted_where_pods_have_them(steps: lis
 def test_a_selector_without_conditions_matches_every_pod_and_none_matches_no_pod() -> None:
     assert read_requirements(LabelSelector()) == ()
     assert read_requirements(None) is None
+
+
+def test_a_selector_by_the_existence_of_a_label_looks_at_the_pods_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table()
+    for number in range(20):
+        table.set_node(testing.node(f"n{number}"))
+        table.add_pod(testing.pod(f"p{number}", labels={"app": "x"}), f"n{number}")
+    table.add_pod(testing.pod("rare", labels={"rare": ""}), "n7")
+    looked_at = []
+    includes = PodSelection.includes
+
+    def noted(selection: PodSelection, pod: Pod) -> bool:
+        looked_at.append(pod.metadata.name)
+        return includes(selection, pod)
+
+    monkeypatch.setattr(PodSelection, "includes", noted)
+    for key, total in (("rare", 1), ("absent", 0)):
+        selection = PodSelection((PodSelector(None, (Requirement(key, "Exists"),)),))
+        assert table.match_counts(selection).total == total
+    assert sorted(looked_at) == ["p7", "rare"]

@@ -12,6 +12,8 @@ MAX_KEYS = 32
 """Pods are filed by at most so many labels; the one that was not asked for the longest is dropped."""
 _EVERY_POD = ""
 """Stands for a label that every pod has, with this same text as its value: for selectors by namespace alone."""
+_EVERY_KEY = "*"
+"""Stands for a label that has the keys of a pod's labels as its values: for selectors by the existence of a label."""
 
 _CountByRow = dict[int, int]
 _PodsByValue = dict[str, dict[str, _CountByRow]]
@@ -55,6 +57,10 @@ class PodsByLabel:
             if requirement.operator == "In"
         ]
         if not choices:
+            for selector in selectors:
+                for requirement in selector.requirements:
+                    if requirement.operator == "Exists":
+                        return selector, _EVERY_KEY, (requirement.key,)
             return next(iter(selectors)), _EVERY_POD, (_EVERY_POD,)
         return next((choice for choice in choices if choice[1] in self.by_key), choices[0])
 
@@ -72,9 +78,17 @@ class PodsByLabel:
 
 
 def _count(by_value: _PodsByValue, key: str, row: int, pod: Pod, change: int) -> None:
-    value = _EVERY_POD if key == _EVERY_POD else (pod.metadata.labels or NO_LABELS).get(key)
-    if value is None:
+    labels = pod.metadata.labels or NO_LABELS
+    if key == _EVERY_KEY:
+        for label in labels:
+            _count_value(by_value, label, row, pod, change)
         return
+    value = _EVERY_POD if key == _EVERY_POD else labels.get(key)
+    if value is not None:
+        _count_value(by_value, value, row, pod, change)
+
+
+def _count_value(by_value: _PodsByValue, value: str, row: int, pod: Pod, change: int) -> None:
     by_namespace = by_value.setdefault(value, {})
     rows = by_namespace.setdefault(pod.metadata.namespace, {})
     number = rows.get(row, 0) + change
