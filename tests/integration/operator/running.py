@@ -1,6 +1,7 @@
 """The operator as a process of its own, with its ServiceAccount's token and the rights that the chart gives it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -178,8 +179,16 @@ class RunningOperator:
             return 0, ""
 
     def metric(self, name: str) -> float:
-        lines = self.answers("/metrics")[1].splitlines()
-        return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+        """The sum of a metric over all of its labels."""
+        numbers = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", self.answers("/metrics")[1], re.MULTILINE)
+        assert numbers, f"no {name}"
+        return sum(map(float, numbers))
+
+    @property
+    def peak_memory(self) -> int:
+        """The most memory that was in use, in bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
     @property
     def leads(self) -> bool:
@@ -187,7 +196,7 @@ class RunningOperator:
 
     @property
     def is_idle(self) -> bool:
-        return self.metric("workqueue_depth") == self.metric("workqueue_running") == 0
+        return self.metric("workqueue_depth") == self.metric("controller_runtime_active_workers") == 0
 
     def until_leading(self, timeout: float = 30) -> "RunningOperator":
         eventually(lambda: self.leads, timeout, explain=lambda: self.log)

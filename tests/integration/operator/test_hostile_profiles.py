@@ -44,7 +44,7 @@ UNIQUE = declaring(
 
 
 def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed, operator: RunningOperator) -> None:
-    before = operator.metric("process_max_resident_memory_bytes")
+    before = operator.peak_memory
     large = [plugin_config(f"large-{number}", "NodeName", text=MEGABYTE) for number in range(20)]
     hostile = {"apiVersion": "v1", "kind": "List", "items": [BOMB, MESSAGES, UNIQUE, *large]}
     installed.cluster.kubectl("create", "-f", "-", input=json.dumps(hostile))
@@ -61,7 +61,7 @@ def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed,
     eventually(lambda: installed.condition("unique", "Ready", "pluginconfig").get("status") == "True", 60)
     eventually(lambda: installed.condition("large-19", "Ready", "pluginconfig"), 60)
     # They are held as they were sent: 20 MB, and some for what is under way.
-    assert operator.metric("process_max_resident_memory_bytes") - before < 150 * 2**20
+    assert operator.peak_memory - before < 150 * 2**20
     assert operator.metric("berth_unrenderable_total") == 0
     for name in ("bomb", "honest"):
         installed.delete("schedulerprofile", name)

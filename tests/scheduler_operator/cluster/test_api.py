@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.cluster.api import APPLY, ApiConnection, RequestError
+from scheduler_operator.cluster.api import APPLY, ApiConnection, CountRequest, RequestError, RequestNumbers
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.cluster.objects import ClusterObjects
 from scheduler_operator.cluster.user_objects import UserObjects
@@ -58,11 +58,12 @@ def server() -> Iterator[Server]:
         yield state
 
 
-def ask(port: int, directory: Path, *request: Any, **more: Any) -> Any:
+def ask(port: int, directory: Path, *request: Any, count: CountRequest = lambda *_: None, **more: Any) -> Any:
     """Send one request as a process of its own would."""
 
     async def send() -> Any:
-        api = ApiConnection(Credentials(kubeconfig(directory, f"http://127.0.0.1:{port}")), "berth-operator/test")
+        credentials = Credentials(kubeconfig(directory, f"http://127.0.0.1:{port}"))
+        api = ApiConnection(credentials, "berth-operator/test", count)
         try:
             return await api.request(*request, **more)
         finally:
@@ -96,6 +97,26 @@ def test_a_token_that_is_refused_is_read_again_and_the_request_repeated(server: 
     server.answers = [(401, "{}"), (200, "{}")]
     ask(server.port, tmp_path, "GET", "/version")
     assert [request["headers"]["Authorization"] for request in server.requests] == ["Bearer first", "Bearer first"]
+
+
+def test_every_request_is_counted_with_its_times_and_sizes(server: Server, tmp_path: Path) -> None:
+    counted: list[tuple[int, str, RequestNumbers | None]] = []
+
+    def count(status: int, method: str, numbers: RequestNumbers | None) -> None:
+        counted.append((status, method, numbers))
+
+    server.answers = [(401, "{}"), (200, '{"kind": "Pod"}')]
+    ask(server.port, tmp_path, "PATCH", "/api/v1/pods/x", {"a": 1}, content_type=APPLY, count=count)
+    with pytest.raises(RequestError):
+        ask(1, tmp_path, "GET", "/version", count=count)
+    assert [(status, method) for status, method, _ in counted] == [(401, "PATCH"), (200, "PATCH"), (0, "GET")]
+    (_, _, numbers), (_, _, none) = counted[1:]
+    assert numbers is not None
+    waited, took, sent, received = numbers
+    assert 0 <= waited < 10
+    assert 0 < took < 10
+    assert (sent, received) == (len('{"a": 1}'), len('{"kind": "Pod"}'))
+    assert none is None
 
 
 def test_a_token_that_stays_refused_is_an_error(server: Server, tmp_path: Path) -> None:

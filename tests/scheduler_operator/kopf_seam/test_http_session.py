@@ -34,6 +34,7 @@ class Kopf:
     session: aiohttp.ClientSession
     lists: list[str]
     users: UserObjects
+    counted: list[tuple[int, str]]
 
     async def ask(self, path: str) -> aiohttp.ClientResponse:
         return await self.session.get(f"{self.url}{path}")
@@ -46,11 +47,24 @@ async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
         credentials = Credentials(kubeconfig(directory, url))
         users = UserObjects()
         feed = ObjectFeed(users, lambda: lists.append("listed"), lambda kind: lists.append(kind.plural))
-        between = KopfSession(credentials, "tests", InterruptedStreams(), feed)
+        counted: list[tuple[int, str]] = []
+        between = KopfSession(
+            credentials, "tests", InterruptedStreams(), feed, lambda status, method, _: counted.append((status, method))
+        )
         try:
-            yield Kopf(url, between.open_session(), lists, users)
+            yield Kopf(url, between.open_session(), lists, users, counted)
         finally:
             await between.close()
+
+
+async def test_every_request_is_counted_by_the_status_of_its_answer(tmp_path: Path) -> None:
+    async with kopf(Script([says(EMPTY), EXPIRED_ANSWER], otherwise=resets), tmp_path) as asking:
+        await asking.ask(LIST)
+        assert (await asking.ask(WATCH)).status == 200  # what kopf is told
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await asking.ask(LIST)
+    assert asking.counted[:2] == [(200, "GET"), (410, "GET")]
+    assert set(asking.counted[2:]) == {(0, "GET")}  # aiohttp tries once more by itself
 
 
 async def html(request: web.Request) -> web.Response:

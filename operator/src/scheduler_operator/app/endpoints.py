@@ -1,14 +1,12 @@
 """HTTP endpoints of the operator: ``/livez``, ``/readyz`` and, by choice, ``/metrics``; also without leadership."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
-
-from scheduler_runtime.metrics import Metric, exposition
 
 CONNECTIONS = 256
 """How many connections are open at a time; one more ends the oldest. Silent ones must not take all files that the
@@ -57,9 +55,7 @@ class LimitedServer(web.Server):
 
 
 @asynccontextmanager
-async def serve(
-    health: Health, metrics: Callable[[], Iterable[Metric]] | None, address: str, port: int
-) -> AsyncIterator[None]:
+async def serve(health: Health, metrics: Callable[[], str] | None, address: str, port: int) -> AsyncIterator[None]:
     """Serve the endpoints until the context ends. They are open to everyone who reaches them, without TLS."""
 
     async def respond(request: web.BaseRequest) -> web.Response:
@@ -70,7 +66,7 @@ async def serve(
         if request.path == "/readyz":
             return _probe_response(health.not_ready, health.remark)
         if request.path == "/metrics" and metrics is not None:
-            return web.Response(text=exposition(metrics()), headers={"Content-Type": "text/plain; version=0.0.4"})
+            return web.Response(text=metrics(), headers={"Content-Type": "text/plain; version=0.0.4"})
         raise web.HTTPNotFound
 
     connections = LimitedServer(respond)

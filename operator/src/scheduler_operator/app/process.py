@@ -10,11 +10,11 @@ in the cluster.
 import asyncio
 import contextlib
 import logging
-import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from scheduler_operator.app import settings
 from scheduler_operator.app.endpoints import Health, serve
@@ -26,7 +26,9 @@ from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed
 from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
+from scheduler_operator.reconcile.attempts import Attempts
 from scheduler_operator.reconcile.events import ProfileEvents
+from scheduler_operator.reconcile.metrics import OperatorMetrics, add_gauges
 from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.render_process import RenderProcesses
 from scheduler_operator.reconcile.work_queue import WorkQueue
@@ -34,7 +36,7 @@ from scheduler_operator.resources.kinds import ResourceKind
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.kube.retry import run_until
-from scheduler_runtime.metrics import Metric, fixed_gauge
+from scheduler_runtime.metrics import Labels
 
 logger = logging.getLogger("scheduler_operator")
 
@@ -54,11 +56,12 @@ class OperatorProcess:
         """Raises CredentialsError."""
         self.settings = options
         self.credentials = Credentials(options.kubeconfig)
-        self.api = ApiConnection(self.credentials, options.user_agent)
+        self.metrics = OperatorMetrics(urlsplit(self.credentials.configuration.host).netloc)
+        self.api = ApiConnection(self.credentials, options.user_agent, self.metrics.count_request)
         self.users = UserObjects()
         self.cluster = ClusterObjects(self.api, options.release.namespace, self.users)
         self.rendering = RenderProcesses()
-        self.work: WorkQueue[Key] = WorkQueue()
+        self.work: WorkQueue[Key] = WorkQueue(self.metrics)
         self.stop = asyncio.Event()
         self.relisted = asyncio.Event()
         self.unlistable: set[ResourceKind] = set()
@@ -66,11 +69,18 @@ class OperatorProcess:
         self.waiting_for = ""
         self.leadership = Leadership(options.lease, options.kubeconfig, options.user_agent)
         self.health = Health(not_alive=self.leadership.check)
+        add_gauges(self.metrics, self.work, options.workers, self.users, self.rendering)
+        leads: Labels = (("name", settings.LEASE),)
+        self.metrics.show(
+            "leader_election_master_status",
+            "Whether this process leads.",
+            lambda: {leads: float(self.leadership.is_leader)},
+        )
 
     async def run(self) -> int:
         """Run until told to stop, or until leadership is lost; return the exit code."""
         self.handle_signals()
-        metrics = self.metrics if self.settings.serves_metrics else None
+        metrics = self.metrics.text if self.settings.serves_metrics else None
         async with serve(self.health, metrics, self.settings.bind_address, self.settings.port):
             if not await self.unless_stopped(self.wait_for_crds()):
                 return 0
@@ -112,10 +122,12 @@ class OperatorProcess:
         await self.own_lease_by_deployment()
         reconciler = Reconciler(self.cluster, events, self.settings.release, version, self.work, self.rendering)
         feed = ObjectFeed(self.users, self.note_list, self.note_unlistable)
-        session = KopfSession(self.credentials, self.settings.user_agent, InterruptedStreams(), feed)
+        user_agent, count = self.settings.user_agent, self.metrics.count_request
+        session = KopfSession(self.credentials, user_agent, InterruptedStreams(), feed, count)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.work.run(reconciler.attempt, self.settings.workers), name="workers")
+            attempts = Attempts(reconciler, self.metrics)
+            group.create_task(self.work.run(attempts.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(reconciler), name="resync")
             group.create_task(self.list_around(reconciler), name="lists around what cannot be read")
             # kopf replaces our signal handlers when it starts, so they are set again when it is ready.
@@ -209,26 +221,6 @@ class OperatorProcess:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop.set)
-
-    def metrics(self) -> list[Metric]:
-        """Return the metrics of ``/metrics``, with their numbers now."""
-        work, queue = self.work.statistics(), ("name", "profiles")
-        lease, leads = ("name", settings.LEASE), self.leadership.is_leader
-        failed = self.rendering.failed
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
-        return [
-            fixed_gauge("leader_election_master_status", "Whether this process leads.", leads, lease),
-            fixed_gauge("workqueue_depth", "Profiles that wait for a worker.", work.waiting, queue),
-            fixed_gauge("workqueue_running", "Profiles that workers reconcile.", work.running, queue),
-            fixed_gauge("workqueue_resting", "Profiles that wait for another attempt.", work.resting, queue),
-            fixed_gauge("berth_slow_objects", "Objects that others go before, as they take long.", work.slow),
-            fixed_gauge("workqueue_adds_total", "Profiles that came to wait.", work.added, queue, kind="counter"),
-            fixed_gauge("workqueue_retries_total", "Attempts that failed.", work.failed, queue, kind="counter"),
-            fixed_gauge("berth_unrenderable_total", "Specs that took too much time or memory.", failed, kind="counter"),
-            fixed_gauge("process_cpu_seconds_total", "CPU time used.", seconds, kind="counter"),
-            fixed_gauge("process_max_resident_memory_bytes", "Most memory that was in use.", peak),
-        ]
 
 
 def set_up_logging(verbosity: int) -> None:

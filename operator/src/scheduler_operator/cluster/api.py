@@ -1,7 +1,9 @@
 """Client of the API server: JSON in, JSON out, one exception for every failure."""
 
 import asyncio
-from collections.abc import Mapping
+import json
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +21,11 @@ CONNECTIONS = 16
 APPLY = "application/apply-patch+yaml"
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
+
+RequestNumbers = tuple[float, float, float, float]
+"""The seconds that a request waited for its turn, those until its answer, and the sizes of both."""
+CountRequest = Callable[[int, str, RequestNumbers | None], None]
+"""Counts a request by the status of its answer, 0 without an answer, and its method. Called from any thread."""
 
 PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
@@ -48,12 +55,13 @@ class RequestError(Exception):
 class ApiConnection:
     """One connection pool to the API server. Requests block a thread each, not the event loop."""
 
-    def __init__(self, credentials: Credentials, user_agent: str) -> None:
+    def __init__(self, credentials: Credentials, user_agent: str, count: CountRequest = lambda *_: None) -> None:
         credentials.configuration.connection_pool_maxsize = CONNECTIONS
         credentials.configuration.retries = 0  # the work queue decides when to try again
         self._credentials = credentials
         self._client = ApiClient(credentials.configuration)
         self._user_agent = user_agent
+        self._count = count
         self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="api")
 
     async def request(
@@ -71,15 +79,16 @@ class ApiConnection:
         """
         target = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
         loop = asyncio.get_running_loop()
+        asked_at = time.monotonic()
         return await loop.run_in_executor(
-            self._threads, self._send_with_fresh_token, method, target, body, content_type
+            self._threads, self._send_with_fresh_token, method, target, body, content_type, asked_at
         )
 
-    def _send_with_fresh_token(self, method: str, target: str, body: Any, content_type: str) -> Any:
-        status, answer = self._send(method, target, body, content_type)
+    def _send_with_fresh_token(self, method: str, target: str, body: Any, content_type: str, asked_at: float) -> Any:
+        status, answer = self._send(method, target, body, content_type, asked_at)
         if status == HTTPStatus.UNAUTHORIZED:
             self._credentials.reread_soon()
-            status, answer = self._send(method, target, body, content_type)
+            status, answer = self._send(method, target, body, content_type, time.monotonic())
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             refusal = answer if isinstance(answer, dict) else {}
             reason = refusal.get("reason") or PHRASES.get(status, "Unknown")
@@ -89,21 +98,25 @@ class ApiConnection:
             raise RequestError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
         return answer
 
-    def _send(self, method: str, target: str, body: Any, content_type: str) -> tuple[int, Any]:
+    def _send(self, method: str, target: str, body: Any, content_type: str, asked_at: float) -> tuple[int, Any]:
         configuration = self._credentials.configuration
         headers = {"Accept": JSON, "User-Agent": self._user_agent}
         if authorization := configuration.get_api_key_with_prefix("BearerToken"):
             headers["Authorization"] = authorization
         if body is not None:
             headers["Content-Type"] = content_type
+        sent_at = time.monotonic()
         try:
             response = self._client.call_api(
                 method, configuration.host + target, headers, body, _request_timeout=TIMEOUT_SECONDS
             )
             payload: bytes = response.read()  # type: ignore[no-untyped-call]
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            self._count(0, method, None)
             cause = getattr(error, "reason", None) or error
             raise RequestError(f"{method} {target}", 0, "", f"no answer from the API server: {cause}") from error
+        sizes = 0 if body is None else len(json.dumps(body)), len(payload)
+        self._count(response.status, method, (sent_at - asked_at, time.monotonic() - sent_at, *sizes))
         try:
             return response.status, read_json(payload)
         except ValueError:

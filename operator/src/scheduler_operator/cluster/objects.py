@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, Self
 
 from scheduler_operator.cluster.api import APPLY, JSON_PATCH, ApiConnection, RequestError
+from scheduler_operator.cluster.changes import note_applied, note_deleted
 from scheduler_operator.cluster.field_ownership import (
     FIELD_MANAGER,
     foreign_managers,
@@ -347,6 +348,7 @@ class ClusterObjects:
         applied: Object = await self._api.request(
             "PATCH", self._path(manifest), manifest, query=_FORCED, content_type=APPLY
         )
+        note_applied(live, applied, was_made=_identity(applied) in self._applied, is_shared=_is_shared(applied))
         self._applied[_identity(applied)] = AppliedVersion.of(applied, digest)
         return applied
 
@@ -374,6 +376,9 @@ class ClusterObjects:
         except RequestError as error:
             if not error.is_missing:
                 raise
+        else:
+            note_deleted(live)
+        self._applied.pop(_identity(live), None)
 
 
 def is_unreadable(error: RequestError) -> bool:

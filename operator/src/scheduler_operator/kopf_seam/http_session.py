@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 
+from scheduler_operator.cluster.api import CountRequest
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.cluster.json_reading import read_json
 from scheduler_operator.cluster.objects import MAX_DEPTH_EXCEEDED
@@ -101,7 +102,12 @@ class KopfSession:
     """Sends kopf's lists and watches with the current token, and passes on to ``feed`` what they bring."""
 
     def __init__(
-        self, credentials: Credentials, user_agent: str, interruptions: InterruptedStreams, feed: ObjectFeed
+        self,
+        credentials: Credentials,
+        user_agent: str,
+        interruptions: InterruptedStreams,
+        feed: ObjectFeed,
+        count: CountRequest = lambda *_: None,
     ) -> None:
         self.has_watch = asyncio.Event()
         self.requested_paths: set[str] = set()
@@ -109,6 +115,7 @@ class KopfSession:
         self._user_agent = user_agent
         self._interruptions = interruptions
         self._feed = feed
+        self._count = count
         self._forbidden: Counter[str] = Counter()
         self._watches: defaultdict[str, WatchState] = defaultdict(WatchState)
         self._sessions: list[aiohttp.ClientSession] = []
@@ -131,7 +138,7 @@ class KopfSession:
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             headers={"User-Agent": self._user_agent},
             proxy=configuration.proxy,
-            middlewares=[self._send],
+            middlewares=[self._send, self._send_counted],
         )
         self._sessions.append(session)
         return session
@@ -152,6 +159,16 @@ class KopfSession:
             request.headers["Authorization"] = f"Bearer {token}"
         send_one = self._watch if "watch" in request.url.query else self._list
         return await send_one(path, request, send)
+
+    async def _send_counted(self, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        """Count one request by the status of its answer: the innermost middleware, which sees all there are."""
+        status = 0
+        try:
+            answer = await send(request)
+            status = answer.status
+        finally:
+            self._count(status, request.method, None)
+        return answer
 
     async def _list(self, path: str, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
         async with self._report_failures(path):

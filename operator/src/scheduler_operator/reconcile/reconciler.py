@@ -11,7 +11,6 @@ Each step returns its result, or problems that somebody has to correct, which en
 place that writes statuses of profiles; which ones follow from an outcome is decided in ``status``.
 """
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -46,8 +45,6 @@ from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problem
 
-logger = logging.getLogger(__name__)
-
 
 class Key(NamedTuple):
     """A user's object, as the work queue names it."""
@@ -80,25 +77,6 @@ class Reconciler:
         """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
         self._declaring: dict[str, tuple[str, int]] = {}
         """The PluginConfigs that declared a plugin at their last reconcile, by uid and generation."""
-        self._last_errors: dict[Key, str] = {}
-
-    async def attempt(self, key: Key) -> bool:
-        """Reconcile ``key`` and return whether it is settled; log an error once while it stays the same."""
-        if not self.users.is_complete:
-            return False  # something that a profile refers to may be missing only because it was not listed yet
-        try:
-            is_settled = await self.reconcile(key)
-        except RequestError as error:
-            if self._last_errors.get(key) != str(error):
-                logger.warning("%s %s: trying again later: %s", key.kind, key.name, error)
-            self._last_errors[key] = str(error)
-            return False
-        except Exception:
-            logger.exception("%s %s: trying again later", key.kind, key.name)
-            return False
-        if self._last_errors.pop(key, None):
-            logger.info("%s %s: reconciled after all", key.kind, key.name)
-        return is_settled
 
     async def reconcile(self, key: Key) -> bool:
         """Reconcile ``key`` and return whether it is settled; whoever takes much time for that waits for others."""

@@ -1,0 +1,66 @@
+"""Attempts to reconcile: errors are contained here, and the log and the metrics are told what happened."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.cluster.changes import Changes, record_changes
+from scheduler_operator.reconcile.reconciler import Key, Reconciler
+from scheduler_operator.reconcile.work_queue import Result
+
+logger = logging.getLogger(__name__)
+
+
+class DriftMetrics(Protocol):
+    """Counts objects that others had changed or deleted."""
+
+    def count_drift(self, kind: str) -> None:
+        """Count one, which is as it should be again."""
+        ...
+
+
+class Attempts:
+    """Reconciles keys for the work queue."""
+
+    def __init__(
+        self, reconciler: Reconciler, metrics: DriftMetrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._reconciler = reconciler
+        self._metrics = metrics
+        self._clock = clock
+        self._last_errors: dict[Key, str] = {}
+
+    async def attempt(self, key: Key) -> Result:
+        """Reconcile ``key`` and return how that ended; log what was changed, with a line for all of it."""
+        if not self._reconciler.users.is_complete:
+            return "requeue"  # something that a profile refers to may be missing only because it was not listed yet
+        began = self._clock()
+        with record_changes() as changes:
+            result = await self._reconcile(key)
+        if changes:
+            self._report(key, changes, self._clock() - began)
+        return result
+
+    async def _reconcile(self, key: Key) -> Result:
+        """Reconcile ``key``; log an error once while it stays the same."""
+        try:
+            is_settled = await self._reconciler.reconcile(key)
+        except RequestError as error:
+            if self._last_errors.get(key) != str(error):
+                logger.warning("%s %s: trying again later: %s", key.kind, key.name, error)
+            self._last_errors[key] = str(error)
+            return "error"
+        except Exception:
+            logger.exception("%s %s: trying again later", key.kind, key.name)
+            return "panic"
+        if self._last_errors.pop(key, None):
+            logger.info("%s %s: reconciled after all", key.kind, key.name)
+        return "success" if is_settled else "requeue"
+
+    def _report(self, key: Key, changes: Changes, seconds: float) -> None:
+        summary = {change: ", ".join(objects) for change, objects in changes.summary().items()}
+        logger.info("reconciled", extra={"object": "/".join(key), **summary, "seconds": round(seconds, 3)})
+        for kind in changes.drift():
+            self._metrics.count_drift(kind)
