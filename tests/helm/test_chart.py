@@ -152,6 +152,15 @@ def test_schedulers_run_from_the_operators_image_unless_another_is_set() -> None
     assert container["args"][:2] == ["--scheduler-image", "mine:1"]
 
 
+def test_images_are_pulled_with_the_same_secrets_by_the_operator_and_by_schedulers() -> None:
+    assert "imagePullSecrets" not in operator(template())
+    chart = template("imagePullSecrets[0].name=registry", "imagePullSecrets[1].name=mirror")
+    assert operator(chart)["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
+    assert "--image-pull-secrets=registry,mirror" in operator(chart)["containers"][0]["args"]
+    policy = yaml.safe_dump(chart["ValidatingAdmissionPolicy", "berth-operator-deployments"], width=10**6)
+    assert """secret.?name.orValue('') in ["registry","mirror"])""" in policy
+
+
 def test_values_reach_the_operators_pods() -> None:
     pod = operator(template("nodeSelector.pool=infra", "tolerations[0].operator=Exists", "logLevel=4"))
     assert pod["nodeSelector"] == {"pool": "infra"}

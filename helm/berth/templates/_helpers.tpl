@@ -16,6 +16,13 @@ app.kubernetes.io/name: berth-operator
 {{ .Values.scheduler.image | default (include "berth.image" .) }}
 {{- end }}
 
+{{- /* The names of the Secrets with which images are pulled, as a JSON list, which is one of CEL too. */}}
+{{- define "berth.imagePullSecrets" -}}
+{{- $names := list -}}
+{{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end -}}
+{{ $names | toJson }}
+{{- end }}
+
 {{- /* The images that schedulers may run, as a JSON list, which is one of CEL too. */}}
 {{- define "berth.allowedImages" -}}
 {{- $release := list (include "berth.schedulerImage" .) (include "berth.image" .) -}}

@@ -308,6 +308,7 @@ def scheduler(**changes: Any) -> Object:
         pytest.param({"hostNetwork": True}, NOTHING_OF_ITS_NODE, id="host-network"),
         pytest.param({"hostPID": True}, NOTHING_OF_ITS_NODE, id="host-processes"),
         pytest.param({"runtimeClassName": "other"}, NOTHING_OF_ITS_NODE, id="runtime-class"),
+        pytest.param({"imagePullSecrets": [{"name": "other"}]}, NOTHING_OF_ITS_NODE, id="pull-secret"),
         pytest.param(
             {"initContainers": [{"name": "i", "image": "berth:test"}]}, NOTHING_OF_ITS_NODE, id="init-container"
         ),

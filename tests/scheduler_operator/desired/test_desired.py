@@ -136,6 +136,15 @@ def test_the_image_is_the_profiles_own_where_it_names_one() -> None:
     assert container(scheduler={"image": "mine:2"})["image"] == "mine:2"
 
 
+def test_images_are_pulled_with_the_secrets_of_the_installation() -> None:
+    assert "imagePullSecrets" not in pod()["spec"]
+    release = replace(RELEASE, image_pull_secrets=("registry", "mirror"))
+    scheduler_profile = profile()
+    made = applied(desired_objects(scheduler_profile, rendered(scheduler_profile), release))
+    secrets = made["Deployment"]["spec"]["template"]["spec"]["imagePullSecrets"]
+    assert secrets == [{"name": "registry"}, {"name": "mirror"}]
+
+
 def test_resources_are_requested_even_when_the_profile_says_nothing() -> None:
     assert container()["resources"] == {"requests": {"cpu": "100m", "memory": "256Mi"}}
     inputs = {"limits": {"memory": "1Gi"}}

@@ -51,6 +51,12 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     ):
         add(flag, type=_separate, default=_separate(default), help=f"{what} that profiles may have, comma-separated")
     add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
+    add(
+        "--image-pull-secrets",
+        type=_separate,
+        default=(),
+        help="Secrets of the namespace with which schedulers' images are pulled, comma-separated",
+    )
     add("--allow-plugin-sources", action="store_true", help="let schedulers run plugins whose code is in a ConfigMap")
     add(
         "--grant-system-roles",
@@ -86,6 +92,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
             namespace=options.namespace,
             scheduler_image=options.scheduler_image,
             image_pull_policy=options.image_pull_policy,
+            image_pull_secrets=options.image_pull_secrets,
             allows_sources=options.allow_plugin_sources,
             grants_system_roles=options.grant_system_roles,
             limits=Limits(

@@ -49,6 +49,8 @@ class Release:
     scheduler_image: str
     """The image of schedulers whose profile names none."""
     image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: tuple[str, ...] = ()
+    """Names of Secrets of the namespace with which schedulers' images are pulled."""
     allows_sources: bool = False
     """Whether schedulers may run plugin code from ConfigMaps."""
     grants_system_roles: bool = False
@@ -142,11 +144,13 @@ def pod_spec(name: str, rendered: Rendered, account: str, release: Release) -> O
         "name": generated_name(name),
         "items": [{"key": key, "path": key} for key in _document_texts(rendered)],
     }
+    pull_secrets = [{"name": secret} for secret in release.image_pull_secrets]
     return {
         **placement,
         "schedulerName": "default-scheduler",  # a scheduler that had to place itself would never start
         "serviceAccountName": account,
         "securityContext": RESTRICTED_POD,
+        **({"imagePullSecrets": pull_secrets} if pull_secrets else {}),
         "containers": [container(name, rendered, release)],
         "volumes": [{"name": "config", "configMap": document}, *_extender_volumes(rendered)],
     }
