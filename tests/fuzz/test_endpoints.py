@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from scheduler_runtime.serving.https import (
+from scheduler_runtime.component.https import (
     Access,
     AccessRules,
     Caller,

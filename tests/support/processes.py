@@ -11,12 +11,12 @@ from scheduler_runtime.app import startup
 from scheduler_runtime.app.scheduler import Clients, Scheduler
 from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Version
+from scheduler_runtime.component.https import ServingSettings
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.reload.plan import DocumentText, Planner
 from scheduler_runtime.reload.reloader import DocumentSource
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 
 VERSION = Version.parse("v1.36.4")

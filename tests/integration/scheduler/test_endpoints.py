@@ -19,7 +19,7 @@ import yaml
 import devcluster
 from devcluster import Cluster
 from devcluster.system.ports import free_port
-from scheduler_runtime.serving.https.access import REVIEWS_AT_ONCE, REVIEWS_PER_SECOND
+from scheduler_runtime.component.https.access import REVIEWS_AT_ONCE, REVIEWS_PER_SECOND
 from tests.integration.scheduler.support import (
     OPEN,
     ApiView,

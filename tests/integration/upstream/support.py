@@ -25,13 +25,13 @@ from scheduler_runtime.app import startup
 from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Version
+from scheduler_runtime.component.https import ServingSettings
 from scheduler_runtime.config import Problems
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
-from scheduler_runtime.serving.https import ServingSettings
 
 T = TypeVar("T")
 Object = dict[str, Any]

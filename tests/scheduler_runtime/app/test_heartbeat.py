@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.app.self_checks import STUCK_SECONDS, Heartbeat
+from scheduler_runtime.app.self_checks import describe_stuck_hook
+from scheduler_runtime.component import heartbeat as heartbeats
+from scheduler_runtime.component.heartbeat import STUCK_SECONDS, Heartbeat
 from tests.support.eventually import eventually
 from tests.support.leases import Clock
 
 
 async def test_only_a_loop_that_is_stuck_is_complained_of() -> None:
     clock = Clock()
-    heartbeat = Heartbeat(clock)
+    heartbeat = Heartbeat("a decision or a plugin", clock=clock)
     clock.now += 500
     assert heartbeat.check() is None
     beating = asyncio.create_task(heartbeat.run())
@@ -28,6 +33,20 @@ async def test_only_a_loop_that_is_stuck_is_complained_of() -> None:
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
     assert heartbeat.check() is None
+
+
+async def test_what_holds_the_loop_up_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeats, "BEAT_SECONDS", 0.01)
+    lags: list[float] = []
+    beating = asyncio.create_task(Heartbeat("nothing", lags.append).run())
+    await asyncio.sleep(0.05)
+    time.sleep(0.3)  # noqa: ASYNC251 - that is what is measured
+    await asyncio.sleep(0.05)
+    beating.cancel()
+    await asyncio.gather(beating, return_exceptions=True)
+    assert 0.2 < max(lags) < 5
+    assert min(lags) < 0.1
+    assert len(lags) > 2
 
 
 class Stuck(Plugin):
@@ -51,13 +70,13 @@ async def decide_for_ever(heartbeat: Heartbeat) -> None:
 
 def test_who_does_not_end_is_named_with_the_pod() -> None:
     clock = Clock()
-    heartbeat = Heartbeat(clock)
+    heartbeat = Heartbeat("a plugin", clock=clock)
     loop = threading.Thread(target=asyncio.run, args=(decide_for_ever(heartbeat),))
     loop.start()
 
     def problem() -> str:
         clock.now += STUCK_SECONDS
-        return heartbeat.describe_stuck_hook() or ""
+        return describe_stuck_hook(heartbeat) or ""
 
     try:
         eventually(lambda: "filter of plugin Stuck for default/p does not end" in problem(), 10, every=0.01)

@@ -18,8 +18,8 @@ import yaml
 from scheduler_operator.cli import parameters
 from scheduler_runtime import catalog
 from scheduler_runtime.app import startup
-from scheduler_runtime.app.logging_setup import JsonFormatter, TextFormatter, set_up_logging
-from scheduler_runtime.app.main import main
+from scheduler_runtime.app.main import log_level, main
+from scheduler_runtime.component.log_format import set_up_logging
 from scheduler_runtime.framework import DECISION
 from scheduler_runtime.reload.document_sources import ObjectName
 from tests.support.kubeconfigs import kubeconfig
@@ -252,37 +252,15 @@ def test_an_absent_api_server_is_logged_once_and_a_signal_ends_the_waiting(tmp_p
         process.stderr.close()
 
 
-def record(**extra: object) -> logging.LogRecord:
-    line = logging.LogRecord("berth", logging.INFO, "x.py", 1, "pod %s", ("a",), None)
-    line.created = 1767225600.5
-    vars(line).update(extra)
-    return line
-
-
-def test_text_lines_have_the_values_after_the_message() -> None:
-    line = TextFormatter().format(record(node="n", because="no room", nothing=""))
-    assert line == '2026-01-01T00:00:00.500Z INFO pod a node=n because="no room" nothing=""'
-
-
 @pytest.mark.parametrize(("verbosity", "count"), [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3)])
 def test_decisions_are_logged_from_two_on_and_details_from_four(
     capsys: pytest.CaptureFixture[str], verbosity: int, count: int
 ) -> None:
-    set_up_logging(as_json=False, verbosity=verbosity)
+    set_up_logging(log_level(verbosity), as_json=False)
     for level in (logging.INFO, DECISION, logging.DEBUG):
         logging.getLogger("x").log(level, "text")
     levels = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
     assert levels == ["INFO", "INFO", "DEBUG"][:count]
-
-
-def test_json_lines_have_the_values_as_fields() -> None:
-    assert json.loads(JsonFormatter().format(record(node="n"))) == {
-        "ts": "2026-01-01T00:00:00.500Z",
-        "level": "info",
-        "logger": "berth",
-        "msg": "pod a",
-        "node": "n",
-    }
 
 
 def test_what_the_first_bind_does_not_need_is_not_imported_before_it() -> None:

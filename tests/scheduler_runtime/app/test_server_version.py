@@ -14,11 +14,11 @@ from scheduler_runtime.app import startup
 from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
 from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import NEWEST_MINOR, OLDEST_MINOR, Version
+from scheduler_runtime.component.https import ServingSettings
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.document_sources import ObjectName
 from scheduler_runtime.reload.plan import DocumentText
-from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Answer, Script, granting, hangs, refuses, says, serving
 

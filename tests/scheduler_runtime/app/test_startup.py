@@ -19,10 +19,10 @@ from scheduler_runtime.app import startup
 from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import Version
+from scheduler_runtime.component.https import AccessRules, ServingSettings
 from scheduler_runtime.config import Document, Problems
 from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, OwnConfigMap
 from scheduler_runtime.reload.plan import DocumentText, Plan
-from scheduler_runtime.serving.https import AccessRules, ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.pages import get
 from tests.support.scripted import Script, granting, hangs, served, serving

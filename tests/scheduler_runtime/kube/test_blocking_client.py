@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_runtime.component.https.self_signed import self_signed
 from scheduler_runtime.kube.blocking_client import RequestFailedError, new_connection, request
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.leader_election import HttpLeaseClient
-from scheduler_runtime.serving.https.self_signed import self_signed
 from tests.support.threads import in_a_thread
 
 

@@ -1,17 +1,9 @@
-"""Results of health checks, as their page shows them."""
+"""Requests and limits of pods, as their page shows them."""
 
 from __future__ import annotations
 
 from scheduler_runtime import testing
-from scheduler_runtime.serving.metrics_pages import HealthMetrics, resource_metrics
-
-
-def test_results_of_health_checks_are_told() -> None:
-    health = HealthMetrics()
-    health.observe("ping", "livez", True)
-    health.observe("ping", "livez", False)
-    assert 'kubernetes_healthcheck{name="ping",type="livez"} 0' in health.text()
-    assert 'kubernetes_healthchecks_total{name="ping",type="livez",status="error"} 1' in health.text()
+from scheduler_runtime.serving.metrics_pages import resource_metrics
 
 
 def test_a_limit_beyond_every_floating_point_number_does_not_take_the_page_from_others() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.app.self_checks import Heartbeat
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.component.heartbeat import Heartbeat
+from scheduler_runtime.component.https import Endpoints, ProcessInfo
 from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
-from scheduler_runtime.serving.https import Endpoints, ProcessInfo
 from scheduler_runtime.serving.pages import Pages
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects import Pod
@@ -37,7 +37,7 @@ class SchedulerParts:
     cache: Cache
     queue: SchedulingQueue
     election: Leadership
-    heartbeat: Heartbeat = field(default_factory=Heartbeat)
+    heartbeat: Heartbeat = field(default_factory=lambda: Heartbeat("a plugin"))
     pods: Any = field(default_factory=PodReflector)
     progress: Progress = field(default_factory=Progress)
     is_stopping: bool = False

@@ -16,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from scheduler_runtime import config
 from scheduler_runtime.app import flags, startup
 from scheduler_runtime.app.flags import Overrides
-from scheduler_runtime.app.logging_setup import is_json, set_up_logging
 from scheduler_runtime.app.memory import set_up_malloc
 from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import DEFAULT_MINOR, Target, Version
+from scheduler_runtime.component.https import AccessRules, ProcessInfo, ServingSettings, TlsSettings
+from scheduler_runtime.component.log_format import is_json, set_up_logging
 from scheduler_runtime.config import Document, Problems, berth_options
+from scheduler_runtime.framework import DECISION
 from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, explain_unreadable, read_text
 from scheduler_runtime.reload.installed_plugins import load_installed
 from scheduler_runtime.reload.plan import DocumentText
-from scheduler_runtime.serving.https import AccessRules, ProcessInfo, ServingSettings, TlsSettings
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -38,7 +39,9 @@ is scheduled; with this 4."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scheduler; return its exit code."""
     args = flags.parse_flags(sys.argv[1:] if arguments is None else arguments)
-    set_up_logging(as_json=args.logging_format == "json", verbosity=args.v)
+    set_up_logging(log_level(args.v), as_json=args.logging_format == "json")
+    for verbose_library in ("asyncio", "aiohttp"):
+        logging.getLogger(verbose_library).setLevel(logging.WARNING)
     for flag, why in flags.find_ignored_flags(args):
         logger.warning("--%s has no effect: %s", flag, why)
     overrides = Overrides.from_flags(args, has_document=bool(args.config))
@@ -55,6 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 print(line, file=sys.stderr)
         return 1
+
+
+def log_level(verbosity: int) -> int:
+    """Return the level of the log: from 2 on with a line for each decision, from 4 on with details for developers."""
+    return logging.DEBUG if verbosity >= 4 else DECISION if verbosity >= 2 else logging.INFO
 
 
 def read_document(file: str, overrides: Overrides) -> tuple[str, Document]:

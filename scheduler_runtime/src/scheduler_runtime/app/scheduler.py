@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 from scheduler_runtime.app.lease_events import LeaseEvents
 from scheduler_runtime.app.memory import MemoryRelease
-from scheduler_runtime.app.self_checks import ClockJumps, Heartbeat, LoopStalls
+from scheduler_runtime.app.self_checks import ClockJumps, LoopStalls
 from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.component.heartbeat import Heartbeat
 from scheduler_runtime.framework import PluginServices, Progress
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.leader_election import Leadership, process_name

@@ -9,14 +9,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from scheduler_runtime.component.heartbeat import Heartbeat
 from scheduler_runtime.framework import RunningHook, find_running_hook
 
 logger = logging.getLogger(__name__)
-
-BEAT_SECONDS = 1.0
-STUCK_SECONDS = 60.0
-"""How long the event loop may take from one beat to the next. Reading a large cluster for the first time takes
-seconds."""
 
 SAMPLE_SECONDS = 0.25
 """How often the loop, and the thread that watches it, look at the clock."""
@@ -35,48 +31,11 @@ JUMP_SECONDS = 5.0
 """Smaller differences come from what keeps clocks right, such as NTP."""
 
 
-class Heartbeat:
-    """Beats while the event loop runs, for health checks in other threads.
-
-    The elector and the endpoints have threads of their own, so that a busy scheduler still renews its lease and answers
-    probes. A scheduler whose loop is stuck, for example in a plugin that never returns, must do neither: it gives up
-    its lease, so that another schedules, and fails its liveness probe, so that it is restarted. It binds nothing
-    meanwhile, as no binding is sent once the lease is not surely ours.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._last_beat: float | None = None
-        self._thread: int | None = None
-
-    async def run(self) -> None:
-        """Beat until cancelled."""
-        self._thread = threading.get_ident()
-        try:
-            while True:
-                self._last_beat = self._clock()
-                await asyncio.sleep(BEAT_SECONDS)
-        finally:
-            self._last_beat = None
-
-    def check(self) -> str | None:
-        """Return the problem of a loop that has been stuck for long; None otherwise, and before and after ``run``.
-
-        Without the name of a pod, which not everybody who may see the health of a scheduler may see.
-        """
-        seconds = self._stuck_seconds()
-        return f"nothing has gone on for {seconds:.0f} s: a decision or a plugin does not end" if seconds else None
-
-    def describe_stuck_hook(self) -> str | None:
-        """Return the same problem with the plugin, the hook and the pod, for the log."""
-        if not (seconds := self._stuck_seconds()):
-            return None
-        return f"nothing has gone on for {seconds:.0f} s: {find_running_hook(self._thread)} does not end"
-
-    def _stuck_seconds(self) -> float:
-        last_beat = self._last_beat
-        seconds = 0.0 if last_beat is None else self._clock() - last_beat
-        return seconds if seconds > STUCK_SECONDS else 0.0
+def describe_stuck_hook(heartbeat: Heartbeat) -> str | None:
+    """Return what a loop that has been stuck for long is at, for the log: the plugin, the hook and the pod."""
+    if not (seconds := heartbeat.stuck_seconds()):
+        return None
+    return f"nothing has gone on for {seconds:.0f} s: {find_running_hook(heartbeat.thread)} does not end"
 
 
 class LoopStalls:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.catalog import Version
+from scheduler_runtime.component.https import ProcessInfo, ServingSettings
 from scheduler_runtime.config import Document
 from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName
 from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.scheduling.pending import FLUSH_SECONDS
-from scheduler_runtime.serving.https import ProcessInfo, ServingSettings
 
 
 class NotReadyError(Exception):

@@ -14,10 +14,12 @@ from functools import partial
 from scheduler_runtime.app import flags
 from scheduler_runtime.app.forced_exit import handle_signals, run_or_exit
 from scheduler_runtime.app.scheduler import Clients, Scheduler, SchedulerInputs, build
-from scheduler_runtime.app.self_checks import Heartbeat
+from scheduler_runtime.app.self_checks import describe_stuck_hook
 from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
 from scheduler_runtime.app.settings import NotReadyError, SchedulerSettings
 from scheduler_runtime.catalog import Target, Version, gate_problems
+from scheduler_runtime.component.heartbeat import Heartbeat
+from scheduler_runtime.component.https import CertificateError, NotServedError, SuiteError, serve_configured
 from scheduler_runtime.config import LeaderElection, LoadReport, Problems
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube import credentials
@@ -29,7 +31,6 @@ from scheduler_runtime.reload.plan import DocumentText, Plan, Planner, log_value
 from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available
 from scheduler_runtime.reload.reloader import DocumentSource, configz_page
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError, serve_configured
 from scheduler_runtime.serving.pages import Pages
 from scheduler_runtime.serving.scrape_gauges import add_document_gauges
 
@@ -151,14 +152,14 @@ def assemble(
 
     New documents come from ``source``, by default from the files of the settings.
     """
-    heartbeat = Heartbeat()
+    heartbeat = Heartbeat("a decision or a plugin", metrics.observe_loop_lag)
     try:
         lease = lease_settings(settings.document.leader_election)
         election = Leadership(
             lease,
             settings.kubeconfig,
             settings.user_agent,
-            health_check=heartbeat.describe_stuck_hook,
+            health_check=partial(describe_stuck_hook, heartbeat),
             # A loop that is stuck cannot stop what acts as the leader: the process ends.
             report_loss=partial(run_or_exit, because=f"lease {lease.key} is not held any more" if lease else ""),
         )

@@ -106,6 +106,11 @@ class Metrics:
             "Attempts that took more CPU than a pod may take before it has to let others go first.",
             "profile",
         )
+        self._loop_lag = Histogram(
+            "berth_event_loop_lag_seconds",
+            "How late the event loop came to what was due.",
+            _ATTEMPT,
+        )
         self._preemption_attempts = Counter(
             "scheduler_preemption_attempts_total", "How often a pod that fits nowhere looked for others to preempt."
         )
@@ -153,6 +158,10 @@ class Metrics:
     def count_slow_attempt(self, profile: str) -> None:
         """Count an attempt that took so long that pods like this one yield to others."""
         self._slow_attempts.of(profile).number += 1
+
+    def observe_loop_lag(self, seconds: float) -> None:
+        """Measure how late the event loop came to what was due."""
+        self._loop_lag.of().observe(seconds)
 
     # The parts of an attempt. Callers keep the series: they observe at every decision.
 

@@ -1,11 +1,10 @@
-"""The pages ``/metrics/resources``, requests and limits of pods, and ``/metrics/slis``, results of health checks."""
+"""The page ``/metrics/resources``: requests and limits of pods."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 
-from scheduler_runtime.metrics import Counter, Gauge, Labels, exposition
+from scheduler_runtime.metrics import Gauge, Labels, exposition
 from scheduler_runtime.state.objects import Pod, QuantityError
 from scheduler_runtime.state.objects.pod_requests import sum_limits
 
@@ -66,24 +65,3 @@ def _unit(resource: str) -> str:
     if resource in _BYTES or resource.startswith("hugepages-"):
         return "bytes"
     return "integer" if resource.startswith("attachable-volumes-") else ""
-
-
-class HealthMetrics:
-    """Results of health checks, counted by the threads that answer probes."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._latest: dict[Labels, float] = {}
-        self._results = Counter("kubernetes_healthchecks_total", "Results of health checks.", "name", "type", "status")
-
-    def observe(self, check: str, path: str, passed: bool) -> None:
-        """Count one result."""
-        with self._lock:
-            self._latest[("name", check), ("type", path)] = float(passed)
-            self._results.add(check, path, "success" if passed else "error")
-
-    def text(self) -> str:
-        """Return the text of ``/metrics/slis``."""
-        with self._lock:
-            latest = Gauge("kubernetes_healthcheck", "Whether the check passed the last time.", self._latest.copy)
-            return exposition([latest, self._results])

@@ -12,16 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.framework import Progress
-from scheduler_runtime.kube import credentials
-from scheduler_runtime.kube.blocking_client import RequestFailedError
-from scheduler_runtime.kube.credentials import CredentialsError
-from scheduler_runtime.kube.leader_election import Leadership
-from scheduler_runtime.kube.watch import Reflector
-from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.pending import SchedulingQueue
-from scheduler_runtime.serving import debug_dumps
-from scheduler_runtime.serving.https import (
+from scheduler_runtime.component.health_metrics import HealthMetrics
+from scheduler_runtime.component.https import (
     ALPHA,
     BETA,
     JSON,
@@ -34,7 +26,16 @@ from scheduler_runtime.serving.https import (
     flagz,
     statusz,
 )
-from scheduler_runtime.serving.metrics_pages import HealthMetrics, resource_metrics
+from scheduler_runtime.framework import Progress
+from scheduler_runtime.kube import credentials
+from scheduler_runtime.kube.blocking_client import RequestFailedError
+from scheduler_runtime.kube.credentials import CredentialsError
+from scheduler_runtime.kube.leader_election import Leadership
+from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.pending import SchedulingQueue
+from scheduler_runtime.serving import debug_dumps
+from scheduler_runtime.serving.metrics_pages import resource_metrics
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects import Pod
 

@@ -22,8 +22,8 @@ from scheduler_runtime.app.flags import (
 from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
 from scheduler_runtime.app.flags.parser import create_parser
 from scheduler_runtime.app.main import main
+from scheduler_runtime.component.https import NamedPair
 from scheduler_runtime.config import Document
-from scheduler_runtime.serving.https import NamedPair
 
 
 @pytest.mark.parametrize(

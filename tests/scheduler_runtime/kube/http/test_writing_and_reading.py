@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_runtime.component.https.self_signed import self_signed
 from scheduler_runtime.kube.http.http1 import Http1Connection
 from scheduler_runtime.kube.http.transport import Endpoint, connect
-from scheduler_runtime.serving.https.self_signed import self_signed
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -18,9 +18,9 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
+from scheduler_runtime.component.https.self_signed import self_signed
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.http.transport import Endpoint
-from scheduler_runtime.serving.https.self_signed import self_signed
 
 HEAD = re.compile(rb"(\w+) (\S+) HTTP/1.1\r\n.*?content-length: (\d+)\r\n\r\n", re.DOTALL | re.IGNORECASE)
 

@@ -23,11 +23,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from scheduler_runtime.component.https.self_signed import self_signed
 from scheduler_runtime.config import ExtenderConfig
 from scheduler_runtime.scheduling.binding_sender import FencedError
 from scheduler_runtime.scheduling.extenders import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
-from scheduler_runtime.serving.https.self_signed import self_signed
 from tests.support.extenders import Answer, ExtenderServer, serving
 
 

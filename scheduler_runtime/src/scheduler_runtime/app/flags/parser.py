@@ -13,8 +13,8 @@ from scheduler_runtime.app.flags import values
 from scheduler_runtime.app.flags.document import LEADERSHIP, LEADERSHIP_DEFAULTS, ONLY_WITHOUT_DOCUMENT
 from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, SWITCHES, WITHOUT_EFFECT
 from scheduler_runtime.catalog import DEFAULT_MINOR, suggestions
+from scheduler_runtime.component.https import NamedPair
 from scheduler_runtime.reload.document_sources import ObjectName
-from scheduler_runtime.serving.https import NamedPair
 
 logger = logging.getLogger("berth-scheduler")
 

@@ -11,9 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from scheduler_runtime.app.server_version import explain_refusal
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.catalog.syntax import Duration, DurationField
+from scheduler_runtime.component.https import NamedPair
+from scheduler_runtime.component.https.certificates import VERSIONS, SuiteError, openssl_name
 from scheduler_runtime.reload.document_sources import ObjectName
-from scheduler_runtime.serving.https import NamedPair
-from scheduler_runtime.serving.https.certificates import VERSIONS, SuiteError, openssl_name
 
 LARGEST_PORT = 65535
 _DURATION: TypeAdapter[str] = TypeAdapter(DurationField)

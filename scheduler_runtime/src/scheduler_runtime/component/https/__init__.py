@@ -1,4 +1,4 @@
-"""HTTPS server in a thread of its own, so that a busy scheduler still responds.
+"""HTTPS server in a thread of its own, so that a busy process still responds.
 
 server ──► certificates     a TLS connection, by files that are read again on change or a generated certificate
    │
@@ -9,14 +9,14 @@ server ──► certificates     a TLS connection, by files that are read again
    └─────► routes           health checks, and the pages: /metrics, /configz, /debug/…
 """
 
-from scheduler_runtime.serving.https.access import Access, AccessRules, Caller
-from scheduler_runtime.serving.https.certificates import (
+from scheduler_runtime.component.https.access import Access, AccessRules, Caller
+from scheduler_runtime.component.https.certificates import (
     CertificateError,
     SuiteError,
     TlsSettings,
     choose_certificate,
 )
-from scheduler_runtime.serving.https.routes import (
+from scheduler_runtime.component.https.routes import (
     JSON,
     PROMETHEUS,
     TEXT,
@@ -26,9 +26,9 @@ from scheduler_runtime.serving.https.routes import (
     Endpoints,
     Page,
 )
-from scheduler_runtime.serving.https.server import NotServedError, ServingSettings, serve, serve_configured
-from scheduler_runtime.serving.https.sni import NamedPair
-from scheduler_runtime.serving.https.zpages import ALPHA, BETA, ProcessInfo, ZPage, flagz, statusz
+from scheduler_runtime.component.https.server import NotServedError, ServingSettings, serve, serve_configured
+from scheduler_runtime.component.https.sni import NamedPair
+from scheduler_runtime.component.https.zpages import ALPHA, BETA, ProcessInfo, ZPage, flagz, statusz
 
 __all__ = [
     "ALPHA",

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_runtime.serving.https.routes import TEXT, EndpointResponse, not_acceptable
+from scheduler_runtime.component.https.routes import TEXT, EndpointResponse, not_acceptable
 
 COMPONENT = "kube-scheduler"
 """The name in the pages' metadata, for programs that query every component of a cluster."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from scheduler_runtime.serving.https import JSON, Check, Endpoints, NotServedError, Page, serve
-from scheduler_runtime.serving.https.routes import TEXT
+from scheduler_runtime.component.https import JSON, Check, Endpoints, NotServedError, Page, serve
+from scheduler_runtime.component.https.routes import TEXT
 from tests.support.pages import get
 
 LIVE: Mapping[str, Check] = {"leaderElection": lambda: None}

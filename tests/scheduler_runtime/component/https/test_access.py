@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from scheduler_runtime.serving.https import Access, AccessRules, Caller
-from scheduler_runtime.serving.https.access import ADDRESSES, REVIEWS_AT_ONCE, ReviewError, ReviewLimits
+from scheduler_runtime.component.https import Access, AccessRules, Caller
+from scheduler_runtime.component.https.access import ADDRESSES, REVIEWS_AT_ONCE, ReviewError, ReviewLimits
 
 ANNA = Caller("anna", ("system:authenticated",))
 ROOT = Caller("root", ("system:masters",))

@@ -9,19 +9,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from scheduler_runtime.framework import DECISION
-
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-def set_up_logging(*, as_json: bool, verbosity: int) -> None:
-    """Write the log to stderr: from 2 on with a line for each decision, from 4 on with what only developers want."""
-    level = logging.DEBUG if verbosity >= 4 else DECISION if verbosity >= 2 else logging.INFO
+def set_up_logging(level: int, *, as_json: bool) -> None:
+    """Write the log to stderr, from ``level`` on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for verbose_library in ("asyncio", "aiohttp"):
-        logging.getLogger(verbose_library).setLevel(logging.WARNING)
 
 
 def is_json() -> bool:
@@ -30,8 +25,8 @@ def is_json() -> bool:
 
 
 def level_of(record: logging.LogRecord) -> str:
-    """Return the name of the record's level; decisions are information."""
-    return "INFO" if record.levelno == DECISION else record.levelname
+    """Return the name of the record's level; one of ours, between DEBUG and INFO, is information."""
+    return "INFO" if logging.DEBUG < record.levelno < logging.INFO else record.levelname
 
 
 def values_of(record: logging.LogRecord) -> Mapping[str, Any]:

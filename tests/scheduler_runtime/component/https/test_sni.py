@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from scheduler_runtime.serving.https import (
+from scheduler_runtime.component.https import (
     CertificateError,
     Endpoints,
     NamedPair,
@@ -21,7 +21,7 @@ from scheduler_runtime.serving.https import (
     serve,
     server,
 )
-from scheduler_runtime.serving.https.sni import certificate_names
+from scheduler_runtime.component.https.sni import certificate_names
 from tests.support.eventually import eventually
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from scheduler_runtime.serving.https import (
+from scheduler_runtime.component.https import (
     Access,
     AccessRules,
     CertificateError,
@@ -23,9 +23,9 @@ from scheduler_runtime.serving.https import (
     serve,
     server,
 )
-from scheduler_runtime.serving.https.certificates import RENEW_SECONDS, GeneratedCertificate, openssl_name
-from scheduler_runtime.serving.https.self_signed import self_signed
-from tests.scheduler_runtime.serving.https.test_access import ApiServer
+from scheduler_runtime.component.https.certificates import RENEW_SECONDS, GeneratedCertificate, openssl_name
+from scheduler_runtime.component.https.self_signed import self_signed
+from tests.scheduler_runtime.component.https.test_access import ApiServer
 from tests.support.eventually import eventually
 from tests.support.pages import get
 
@@ -113,7 +113,7 @@ def test_a_certificate_that_could_not_be_generated_is_generated_later(monkeypatc
     first = own.context()
     now[0] = RENEW_SECONDS + 1
     with monkeypatch.context() as broken:
-        broken.setattr("scheduler_runtime.serving.https.self_signed.self_signed", lambda *_: (b"", b""))
+        broken.setattr("scheduler_runtime.component.https.self_signed.self_signed", lambda *_: (b"", b""))
         with pytest.raises(CertificateError):
             own.context()
     assert own.context() is not first

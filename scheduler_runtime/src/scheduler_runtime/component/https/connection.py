@@ -29,8 +29,8 @@ from httptools import (
     HttpRequestParser,
 )
 
-from scheduler_runtime.serving.https.access import Caller
-from scheduler_runtime.serving.https.routes import TEXT, EndpointResponse, too_many_requests
+from scheduler_runtime.component.https.access import Caller
+from scheduler_runtime.component.https.routes import TEXT, EndpointResponse, too_many_requests
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""HTTPS server for the endpoints, in a thread and an event loop of its own: no busy scheduler delays a response.
+"""HTTPS server for the endpoints, in a thread and an event loop of its own: no busy process delays a response.
 
 Health checks are answered in that loop. All else may have to wait for the API server, and has threads for that.
 """
@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from scheduler_runtime.component.https.access import Access, AccessRules, ApiServerReviews
+from scheduler_runtime.component.https.certificates import Certificate, TlsSettings, choose_certificate
+from scheduler_runtime.component.https.connection import Connection, ReceivedRequest
+from scheduler_runtime.component.https.routes import EndpointResponse, Endpoints, internal_error
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.serving.https.access import Access, AccessRules, ApiServerReviews
-from scheduler_runtime.serving.https.certificates import Certificate, TlsSettings, choose_certificate
-from scheduler_runtime.serving.https.connection import Connection, ReceivedRequest
-from scheduler_runtime.serving.https.routes import EndpointResponse, Endpoints, internal_error
 
 logger = logging.getLogger(__name__)
 
@@ -268,7 +268,7 @@ class Server:
             return refusal or self._endpoints.respond(request.target, request.accept)
         except Exception:
             logger.exception("endpoint failed", extra={"path": request.target})
-            return internal_error("see the log of the scheduler")
+            return internal_error("see the log of this process")
 
 
 class OpenConnections:

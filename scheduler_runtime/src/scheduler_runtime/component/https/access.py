@@ -21,10 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from scheduler_runtime.kube.blocking_client import RequestFailedError, request
-from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.serving.https.routes import (
+from scheduler_runtime.component.https.routes import (
     EndpointResponse,
     forbidden,
     internal_error,
@@ -32,6 +29,9 @@ from scheduler_runtime.serving.https.routes import (
     too_many_requests,
     unauthorized,
 )
+from scheduler_runtime.kube.blocking_client import RequestFailedError, request
+from scheduler_runtime.kube.credentials import Credentials, CredentialsError
+from scheduler_runtime.kube.log_once import LogOnce
 
 logger = logging.getLogger(__name__)
 

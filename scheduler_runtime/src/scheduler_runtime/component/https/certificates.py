@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from scheduler_runtime.component.https.sni import NamedPair, SniCertificates
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.tls import as_file, stamps_of
-from scheduler_runtime.serving.https.sni import NamedPair, SniCertificates
 
 logger = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ def openssl_name(suite: str) -> str:
 
 def _generate_pair(address: str) -> tuple[bytes, bytes]:
     # The import takes 40 ms, for which no start-up waits: a certificate in memory is generated in a thread meanwhile.
-    from scheduler_runtime.serving.https.self_signed import self_signed
+    from scheduler_runtime.component.https.self_signed import self_signed
 
     return self_signed(address, VALID_DAYS)
 

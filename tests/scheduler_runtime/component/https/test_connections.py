@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler_runtime.serving.https import (
+from scheduler_runtime.component.https import (
     Access,
     AccessRules,
     Caller,
@@ -22,8 +22,8 @@ from scheduler_runtime.serving.https import (
     choose_certificate,
     serve,
 )
-from scheduler_runtime.serving.https import connection as connections
-from scheduler_runtime.serving.https import server as servers
+from scheduler_runtime.component.https import connection as connections
+from scheduler_runtime.component.https import server as servers
 from tests.support.pages import get
 
 LONG = "x" * (20 << 20)

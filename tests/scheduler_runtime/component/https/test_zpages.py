@@ -7,8 +7,8 @@ import json
 import pytest
 import yaml
 
-from scheduler_runtime.serving.https import ALPHA, BETA, Endpoints, ProcessInfo, ZPage, flagz, serve, statusz
-from scheduler_runtime.serving.https.zpages import AS_JSON, AS_YAML, PLAIN, Representation, negotiate
+from scheduler_runtime.component.https import ALPHA, BETA, Endpoints, ProcessInfo, ZPage, flagz, serve, statusz
+from scheduler_runtime.component.https.zpages import AS_JSON, AS_YAML, PLAIN, Representation, negotiate
 from tests.support.pages import get_page
 
 INFO = ProcessInfo("0.9", {"v": "2", "leader-elect": "true"}, started=1_700_000_000)

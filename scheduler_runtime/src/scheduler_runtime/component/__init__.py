@@ -1,0 +1,1 @@
+"""Parts that every component of Kubernetes has, for both programs: HTTPS endpoints, access to them, and the log."""
