@@ -203,7 +203,32 @@ def test_is_accepted(server: Cluster, manifest: Object) -> None:
             id="retry-period",
         ),
         pytest.param(
-            profile("x", scheduler={"leaderElection": {"retryPeriod": "0s"}}), "must be positive", id="no-retry-period"
+            profile("x", scheduler={"leaderElection": {"retryPeriod": "0s"}}), "at least 100ms", id="no-retry-period"
+        ),
+        pytest.param(
+            profile("x", scheduler={"leaderElection": {"leaseDuration": "876000h"}}),
+            "leaseDuration must be from 1s to 24h",
+            id="lease-of-a-century",
+        ),
+        pytest.param(
+            profile(
+                "x",
+                scheduler={
+                    "leaderElection": {"leaseDuration": "999ms", "renewDeadline": "900ms", "retryPeriod": "100ms"}
+                },
+            ),
+            "leaseDuration must be from 1s to 24h",
+            id="lease-of-less-than-a-second",
+        ),
+        pytest.param(
+            profile(
+                "x",
+                extenders=[
+                    {"urlPrefix": "http://a", "filterVerb": "f", "httpTimeout": "2h"},
+                ],
+            ),
+            "httpTimeout must be at most 1h",
+            id="extender-without-end",
         ),
         pytest.param(
             profile("x", scheduler={"leaderElection": {"retryPeriod": "1 day"}}), "retryPeriod", id="not-a-go-duration"

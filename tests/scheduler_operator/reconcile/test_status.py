@@ -340,6 +340,14 @@ def test_warnings_are_displayed_and_counted() -> None:
     assert applied_status(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
 
 
+def test_a_note_is_no_warning() -> None:
+    noted = profile(nodes={"matchLabels": {"pool": "batch"}})
+    assert [finding.code for finding in rendered(noted).first.findings] == ["NodesIgnoredBySpread"]
+    status = applied_status(noted, rendered(noted), SchedulerState())
+    assert status["warningCount"] == 0
+    assert "warnings" not in status
+
+
 def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
     created = render([owner, guest], {}, NAMESPACE, Target(V1_36))

@@ -31,7 +31,12 @@ PROFILE_COLUMNS = [
     _column("Engine", ".spec.engine"),
     _ready("Ready", "status"),
     _ready("Reason", "reason"),
-    _column("Warnings", ".status.warningCount", type="integer", description="Number of findings that are not allowed"),
+    _column(
+        "Warnings",
+        ".status.warningCount",
+        type="integer",
+        description="Number of findings that are not allowed, without notes",
+    ),
     _column("Leader", ".status.leader", description="The pod of the process that schedules"),
     AGE,
     _column("Plugins", ".status.plugins", priority=1, description="Differences of the plugins from the defaults"),

@@ -89,7 +89,12 @@ class Extender(Model):
         description="Trust any certificate if tlsConfig has no CA; urlPrefix decides about TLS. Default: false.",
     )
     tls_config: ExtenderTLS | None = Field(None, description="Certificates and trust, for an https address.")
-    http_timeout: GoDuration | None = Field(None, description="Maximum time for one call. Default: 5s.")
+    http_timeout: (
+        Annotated[
+            GoDuration, Field(json_schema_extra=rules(cel("self <= duration('1h')", "httpTimeout must be at most 1h")))
+        ]
+        | None
+    ) = Field(None, description="Maximum time for one call. Default: 5s.")
     node_cache_capable: bool | None = Field(
         None, description="The extender has a copy of the nodes: send it names instead of whole nodes. Default: false."
     )

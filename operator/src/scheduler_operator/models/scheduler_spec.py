@@ -39,7 +39,8 @@ class LeaderElection(Model):
                 f"{_RENEW}.getMilliseconds() * 5 > {_RETRY}.getMilliseconds() * 6",
                 "renewDeadline (default 10s) must be longer than 1.2 times retryPeriod (default 2s)",
             ),
-            cel(f"{_RETRY} > duration('0s')", "retryPeriod must be positive"),
+            cel(f"{_LEASE} >= duration('1s') && {_LEASE} <= duration('24h')", "leaseDuration must be from 1s to 24h"),
+            cel(f"{_RETRY} >= duration('100ms')", "retryPeriod must be at least 100ms"),
         )
     )
 

@@ -96,7 +96,7 @@ class ProfileStatus(Model):
         None, description="Differences of the plugins from the defaults, in one line."
     )
     warnings: Annotated[list[ProfileWarning], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
-        None, description="Findings: the profile is valid, but may not have the intended effect."
+        None, description="Findings: the profile is valid, but may not have the intended effect. Without notes."
     )
     warning_count: Int32 | None = Field(None, description="Number of warnings.")
     config_map: Annotated[str, Field(max_length=253)] | None = Field(

@@ -19,7 +19,7 @@ from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog.bounds import cut
-from scheduler_runtime.config import Problem, Verdict
+from scheduler_runtime.config import Problem, Severity, Verdict
 
 MESSAGE_LENGTH = 4096
 MAX_WARNINGS = 64
@@ -157,23 +157,24 @@ def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerStat
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, member = next(iter(rendered.profiles)), rendered.profiles[profile.name]
     remark = catalog.newer_version_remark(rendered.version)
-    # As many warnings as a status holds, one at least; the count is that of all.
+    # As many warnings as a status holds, one at least; the count is that of all. Notes are for ``berth lint``.
+    findings = [finding for finding in member.findings if finding.severity is not Severity.NOTE]
     warnings: list[dict[str, str]] = []
     room = WARNINGS_BYTES
-    for finding in member.findings[:MAX_WARNINGS]:
+    for finding in findings[:MAX_WARNINGS]:
         message = _message(with_suggestion(finding))
         warning = {"code": finding.code, "path": cut(finding.path, PATH_LENGTH), "message": message}
         room -= len(json.dumps(warning))
         if room < 0 and warnings:
             break
         warnings.append(warning)
-    if left_out := len(member.findings) - len(warnings):
-        remark = "; ".join(filter(None, (remark, f"{left_out} of {len(member.findings)} findings are not listed")))
+    if left_out := len(findings) - len(warnings):
+        remark = "; ".join(filter(None, (remark, f"{left_out} of {len(findings)} findings are not listed")))
     status: Status = {
         "plugins": member.summary,
         "effectivePlugins": effective_plugins(member),
         **({"warnings": warnings} if warnings else {}),
-        "warningCount": len(member.findings),
+        "warningCount": len(findings),
         "configMap": generated_name(owner),
         "configHash": rendered.hash,
     }

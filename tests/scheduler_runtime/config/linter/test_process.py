@@ -18,6 +18,16 @@ PROCESS = {
     ),
     "deadline-just-long-enough": ("leaderElection: {renewDeadline: 6001ms, retryPeriod: 5s}", []),
     "deadline-unused": ("leaderElection: {leaderElect: false, renewDeadline: 1s, retryPeriod: 5s}", []),
+    "lease-of-a-century": (
+        "leaderElection: {leaseDuration: 876000h}",
+        ["LeaseDurationOutOfRange leaderElection.leaseDuration"],
+    ),
+    "lease-of-less-than-a-second": (
+        "leaderElection: {leaseDuration: 999ms, renewDeadline: 900ms, retryPeriod: 100ms}",
+        ["LeaseDurationOutOfRange leaderElection.leaseDuration"],
+    ),
+    "longest-lease": ("leaderElection: {leaseDuration: 2147483647s}", []),
+    "lease-unused": ("leaderElection: {leaderElect: false, leaseDuration: 876000h}", []),
     "qps": ("clientConnection: {qps: 49.5}", ["TinyQPS clientConnection.qps"]),
     "qps-unlimited": ("clientConnection: {qps: -1, burst: 0}", []),
     "qps-zero": ("clientConnection: {qps: 0}", ["ZeroMeansDefault clientConnection.qps"]),

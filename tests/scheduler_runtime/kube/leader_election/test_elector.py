@@ -204,6 +204,7 @@ def test_a_record_survives_the_way_through_a_lease() -> None:
         ({"lease_duration": 10.0}, "leaseDuration: 10s is not greater than renewDeadline 10s"),
         ({"renew_deadline": 2.4}, "renewDeadline: 2.4s is not greater than 1.2 × retryPeriod 2s"),
         ({"lease_duration": 0.5, "renew_deadline": 0.2, "retry_period": 0.1}, "leaseDuration: 0.5s is less than 1s"),
+        ({"lease_duration": 876000 * 3600}, "leaseDuration: 3153600000s is more than 2147483647s"),
         ({"retry_period": 0.0}, "retryPeriod: 0s is not greater than zero"),
         ({"identity": ""}, "identity: is empty"),
     ],

@@ -39,6 +39,7 @@ OF_DOCUMENT: tuple[Check[DocumentInput], ...] = (
     order.queue_sort_mismatch,
     process.shared_lease_name,
     process.renew_deadline_too_short,
+    process.lease_duration_out_of_range,
     process.tiny_qps,
     process.percentage_too_low,
     process.zero_means_default,

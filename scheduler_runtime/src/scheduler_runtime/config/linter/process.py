@@ -21,6 +21,8 @@ _FEW_PERCENT = 10
 _MIN_FEASIBLE_NODES = 100
 """kube-scheduler never stops its search before that many feasible nodes: minFeasibleNodesToFind."""
 _EXAMPLE_NODES = 2000
+_LONGEST_LEASE_SECONDS = 2**31 - 1
+"""leaseDurationSeconds of a Lease is an int32."""
 _MEDIA_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "application/cbor")
 
 
@@ -66,6 +68,23 @@ def renew_deadline_too_short(document: DocumentInput) -> Iterator[Match]:
         "the document is accepted, and the elector then refuses to run",
         f"leaderElection: {fix}",
     )
+
+
+@check("LeaseDurationOutOfRange", Severity.ERROR)
+def lease_duration_out_of_range(document: DocumentInput) -> Iterator[Match]:
+    """leaseDuration does not fit into a Lease, so the API server refuses the Lease and no scheduler ever leads.
+
+    Make leaseDuration a time between a second and a day.
+    """
+    lease = document.fields.leader_election
+    # As client-go writes it: whole seconds, rounded down.
+    if lease.leader_elect and not 1 <= int(lease.lease_duration_seconds) <= _LONGEST_LEASE_SECONDS:
+        yield Match(
+            "leaderElection.leaseDuration",
+            f"a Lease holds whole seconds from 1 to {_LONGEST_LEASE_SECONDS}, and {lease.lease_duration} is not among "
+            "them; the document is accepted, and the API server then refuses each attempt to lead",
+            "leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}",
+        )
 
 
 @check_of(deprecated_label.code)

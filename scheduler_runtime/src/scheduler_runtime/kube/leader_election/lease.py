@@ -23,6 +23,8 @@ from scheduler_runtime.kube.credentials import Credentials, CredentialsError
 
 JITTER = 1.2
 """The random part of a pause between attempts, at most, in retry periods: client-go's JitterFactor."""
+LONGEST_SECONDS = 2**31 - 1
+"""The longest duration that a Lease can say: it is an int32."""
 RELEASED_SECONDS = 1
 """The duration that marks a lease as released: the shortest that the API server accepts."""
 Lease = dict[str, Any]
@@ -63,6 +65,10 @@ class LeaseSettings:
             raise ValueError(f"retryPeriod: {self.retry_period:g}s is not greater than zero")
         if self.lease_duration < 1:
             raise ValueError(f"leaseDuration: {self.lease_duration:g}s is less than 1s, the least a Lease can say")
+        if self.duration_seconds > LONGEST_SECONDS:
+            raise ValueError(
+                f"leaseDuration: {self.lease_duration:.0f}s is more than {LONGEST_SECONDS}s, the most a Lease can say"
+            )
         if self.lease_duration <= self.renew_deadline:
             raise ValueError(
                 f"leaseDuration: {self.lease_duration:g}s is not greater than renewDeadline {self.renew_deadline:g}s"
