@@ -28,7 +28,7 @@ READY_SECONDS = 90
 IMAGE = "berth:dev"
 RBAC = "rbac.authorization.k8s.io"
 _SCHEDULER_PORT = 10259
-_OPERATOR_PORT = 8080
+_OPERATOR_PORT = 8443
 _PROFILE = {
     "apiVersion": "berth.dev/v1alpha1",
     "kind": "SchedulerProfile",

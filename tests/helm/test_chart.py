@@ -162,10 +162,12 @@ def test_images_are_pulled_with_the_same_secrets_by_the_operator_and_by_schedule
 
 
 def test_values_reach_the_operators_pods() -> None:
-    pod = operator(template("nodeSelector.pool=infra", "tolerations[0].operator=Exists", "logLevel=4"))
+    pod = operator(
+        template("nodeSelector.pool=infra", "tolerations[0].operator=Exists", "logLevel=4", "logFormat=json")
+    )
     assert pod["nodeSelector"] == {"pool": "infra"}
     assert pod["tolerations"] == [{"operator": "Exists"}]
-    assert pod["containers"][0]["args"][-2:] == ["-v", "4"]
+    assert pod["containers"][0]["args"][-4:] == ["--logging-format", "json", "-v", "4"]
 
 
 def test_code_in_config_maps_runs_only_where_that_is_enabled() -> None:
@@ -178,12 +180,14 @@ def test_code_in_config_maps_runs_only_where_that_is_enabled() -> None:
     assert right in enabled["Role", "berth-operator"]["rules"]
 
 
-def test_metrics_of_the_operator_are_exposed_by_choice_only(chart: dict[tuple[str, str], Any]) -> None:
-    assert ("Service", "berth-operator") not in chart
-    assert "--serve-metrics" not in operator(chart)["containers"][0]["args"]
-    exposing = template("metrics.enabled=true")
-    assert ("Service", "berth-operator") in exposing
-    assert "--serve-metrics" in operator(exposing)["containers"][0]["args"]
+def test_the_operators_endpoints_are_https_with_a_service_for_collectors(chart: dict[tuple[str, str], Any]) -> None:
+    (container,) = operator(chart)["containers"]
+    port = container["args"][container["args"].index("--secure-port") + 1]
+    (served,) = chart["Service", "berth-operator"]["spec"]["ports"]
+    assert (str(served["port"]), served["name"]) == (port, "https-metrics")
+    assert container["ports"] == [{"name": "https-metrics", "containerPort": int(port)}]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert (str(container[probe]["httpGet"]["port"]), container[probe]["httpGet"]["scheme"]) == (port, "HTTPS")
 
 
 def test_the_operator_is_not_preempted_unless_that_is_chosen(chart: dict[tuple[str, str], Any]) -> None:

@@ -20,7 +20,7 @@ from devcluster.model.api import AdminApi
 from devcluster.system.ports import free_port
 from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
-from tests.support.pages import get
+from tests.support.pages import bearer, get
 from tests.support.reading import KINDS, get_or_none
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,6 +52,8 @@ VALUES = (
 )
 """The chart's values: not every engine is allowed without them."""
 
+OPEN = "--authorization-always-allow-paths=/*"
+"""Lets a test see every page; who else may is tested for itself."""
 UNHURRIED = Election(30, 20)
 """Nobody is to lose the lease because the machine is slow."""
 QUICK = Election(4, 3)
@@ -136,7 +138,7 @@ class Installed:
 
         ``arguments`` come after those of the chart, and so replace them.
         """
-        return RunningOperator(self, name, token or self.token(), through, [*election.flags, *arguments])
+        return RunningOperator(self, name, token or self.token(), through, [*election.flags, OPEN, *arguments])
 
 
 class RunningOperator:
@@ -152,7 +154,7 @@ class RunningOperator:
         argv = [*installed.arguments, "--kubeconfig", self._kubeconfig(installed.cluster, through), *arguments]
         with (self.directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [BIN / "berth-operator", *argv, "--port", str(self.port), "--serve-metrics"],
+                [BIN / "berth-operator", *argv, "--secure-port", str(self.port)],
                 env=environment,
                 stdout=log,
                 stderr=log,
@@ -171,10 +173,10 @@ class RunningOperator:
     def log(self) -> str:
         return (self.directory / "log").read_text()
 
-    def answers(self, path: str) -> tuple[int, str]:
+    def answers(self, path: str, token: str = "") -> tuple[int, str]:
         """Status and text of an endpoint; status 0 when nothing listens."""
         try:
-            return get(self.port, path)
+            return get(self.port, path, bearer(token), scheme="https")
         except OSError:
             return 0, ""
 

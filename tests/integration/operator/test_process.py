@@ -13,6 +13,7 @@ import devcluster
 from devcluster import Spec
 from scheduler_operator.cluster.api import APPLY
 from scheduler_operator.resources import kinds
+from scheduler_runtime.component.https import AccessRules
 from tests.integration.operator.running import (
     NAMESPACE,
     QUICK,
@@ -70,7 +71,10 @@ def test_without_crds_it_waits_and_says_for_what(bare: Installed, start: Start) 
     delete_crds(bare.cluster)
     operator = start()
     sentence = "CRD schedulerprofiles.berth.dev and pluginconfigs.berth.dev missing; apply the files in crds/"
-    eventually(lambda: operator.answers("/readyz") == (503, sentence), 20, explain=lambda: operator.log)
+    eventually(
+        lambda: f"startup failed: {sentence}" in operator.answers("/readyz")[1], 20, explain=lambda: operator.log
+    )
+    assert operator.answers("/readyz")[0] == 500
     assert operator.answers("/livez") == (200, "ok")
     assert operator.metric("leader_election_master_status") == 0
 
@@ -80,6 +84,27 @@ def test_without_crds_it_waits_and_says_for_what(bare: Installed, start: Start) 
     assert operator.answers("/readyz") == (200, "ok")
     assert operator.log.count("missing") == 1
     serves(bare, "late-kinds", operator)
+
+
+def test_only_who_may_sees_more_than_health(bare: Installed) -> None:
+    role = ("create", "clusterrole", "reads-operator-metrics", "--verb=get", "--non-resource-url=/metrics")
+    bare.cluster.kubectl(*role)
+    bare.cluster.kubectl("create", "serviceaccount", "collector")
+    binding = ("reads-operator-metrics", "--clusterrole=reads-operator-metrics", "--serviceaccount=default:collector")
+    bare.cluster.kubectl("create", "clusterrolebinding", *binding)
+    token = bare.cluster.kubectl("create", "token", "collector").stdout.strip()
+    closed = f"--authorization-always-allow-paths={','.join(AccessRules().allowed_paths)}"
+    operator = bare.operator("closed", arguments=[closed])
+    try:
+        eventually(lambda: operator.answers("/readyz") == (200, "ok"), 30, explain=lambda: operator.log)
+        statuses = {
+            path: (operator.answers(path)[0], operator.answers(path, token)[0])
+            for path in ("/livez", "/metrics", "/metrics/slis")
+        }
+        assert statuses == {"/livez": (200, 200), "/metrics": (403, 200), "/metrics/slis": (403, 403)}
+        assert operator.answers("/metrics", "nobody's")[0] == 401
+    finally:
+        operator.end()
 
 
 def test_crds_that_go_away_and_come_back_are_watched_again(bare: Installed, start: Start) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler_operator.app.endpoints import Health
+from scheduler_operator.app.endpoints import Readiness
 from scheduler_operator.app.process import OperatorProcess
 from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.cluster.user_objects import UserObjects
@@ -56,7 +56,7 @@ async def test_what_cannot_be_read_is_told_until_the_kind_can_be_listed_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     process, users, reconciler = object.__new__(OperatorProcess), UserObjects(), Resyncing()
-    process.users, process.health, process.relisted = users, Health(), asyncio.Event()
+    process.users, process.readiness, process.relisted = users, Readiness(), asyncio.Event()
     process.unlistable, process.list_failed = set(), asyncio.Event()
     cluster = process.cluster = Unlistable(users)  # type: ignore[assignment]
     task = asyncio.create_task(process.list_around(reconciler))  # type: ignore[arg-type]
@@ -64,11 +64,11 @@ async def test_what_cannot_be_read_is_told_until_the_kind_can_be_listed_again(
         process.note_unlistable(kinds.PLUGIN_CONFIG)
     await reconciler.resynced.wait()
     assert cluster.lists == 1
-    assert process.health.remark.startswith("the API server cannot read PluginConfig poison, so")
+    assert process.readiness.remark.startswith("the API server cannot read PluginConfig poison, so")
 
     users.put_page(kinds.PLUGIN_CONFIG, [], is_first=True, is_last=True)
     process.note_list()
-    assert process.health.remark == ""
+    assert process.readiness.remark == ""
     assert process.relisted.is_set()
     assert caplog.messages[0].endswith("remove it from etcd")
     task.cancel()

@@ -108,11 +108,11 @@ def test_whatever_was_changed_is_one_line_in_the_log(caplog: pytest.LogCaptureFi
     told = ("object", "added", "changed", "repaired", "restored", "deleted", "seconds")
     assert {name: vars(record)[name] for name in told} == {
         "object": "SchedulerProfile/packing",
-        "added": "ConfigMap/berth-packing, RoleBinding/berth-packing",
-        "changed": "ClusterRole/berth-packing, Lease/berth-packing",
-        "repaired": "Deployment/berth-packing",
-        "restored": "Service/berth-packing",
-        "deleted": "RoleBinding/berth-packing",
+        "added": ["ConfigMap/berth-packing", "RoleBinding/berth-packing"],
+        "changed": ["ClusterRole/berth-packing", "Lease/berth-packing"],
+        "repaired": ["Deployment/berth-packing"],
+        "restored": ["Service/berth-packing"],
+        "deleted": ["RoleBinding/berth-packing"],
         "seconds": 1.0,
     }
     assert sorted(scripted.drift) == ["Deployment", "Service"]
@@ -127,7 +127,7 @@ def test_what_was_changed_before_an_error_is_logged_too(caplog: pytest.LogCaptur
 
     Scripted(fail).attempt()
     assert [record.getMessage() for record in caplog.records][1:] == ["reconciled"]
-    assert vars(caplog.records[1])["added"] == "ConfigMap/berth-packing"
+    assert vars(caplog.records[1])["added"] == ["ConfigMap/berth-packing"]
 
 
 def test_a_look_that_changes_nothing_says_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,8 +14,8 @@ def record(**extra: object) -> logging.LogRecord:
 
 
 def test_text_lines_have_the_values_after_the_message() -> None:
-    line = TextFormatter().format(record(node="n", because="no room", nothing=""))
-    assert line == '2026-01-01T00:00:00.500Z INFO pod a node=n because="no room" nothing=""'
+    line = TextFormatter().format(record(node="n", because="no room", nothing="", of=["a/b", "c/d"]))
+    assert line == '2026-01-01T00:00:00.500Z INFO pod a node=n because="no room" nothing="" of="a/b, c/d"'
 
 
 def test_json_lines_have_the_values_as_fields() -> None:

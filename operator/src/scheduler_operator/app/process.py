@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from scheduler_operator.app import settings
-from scheduler_operator.app.endpoints import Health, serve
+from scheduler_operator.app.endpoints import Readiness, operator_endpoints
 from scheduler_operator.app.settings import Settings
 from scheduler_operator.cluster.api import ApiConnection, RequestError
 from scheduler_operator.cluster.credentials import Credentials
@@ -33,6 +33,9 @@ from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.render_process import RenderProcesses
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_operator.resources.kinds import ResourceKind
+from scheduler_runtime.component.heartbeat import Heartbeat
+from scheduler_runtime.component.https import CertificateError, NotServedError, serve_configured
+from scheduler_runtime.component.log_format import set_up_logging
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.leader_election import Leadership
 from scheduler_runtime.kube.retry import run_until
@@ -67,8 +70,11 @@ class OperatorProcess:
         self.unlistable: set[ResourceKind] = set()
         self.list_failed = asyncio.Event()
         self.waiting_for = ""
-        self.leadership = Leadership(options.lease, options.kubeconfig, options.user_agent)
-        self.health = Health(not_alive=self.leadership.check)
+        self.heartbeat = Heartbeat("a reconcile", self.metrics.observe_loop_lag)
+        self.leadership = Leadership(
+            options.lease, options.kubeconfig, options.user_agent, health_check=self.heartbeat.check
+        )
+        self.readiness = Readiness()
         add_gauges(self.metrics, self.work, options.workers, self.users, self.rendering)
         leads: Labels = (("name", settings.LEASE),)
         self.metrics.show(
@@ -78,24 +84,36 @@ class OperatorProcess:
         )
 
     async def run(self) -> int:
-        """Run until told to stop, or until leadership is lost; return the exit code."""
+        """Run until told to stop, or until leadership is lost; return the exit code.
+
+        Raises NotServedError and CertificateError.
+        """
         self.handle_signals()
-        metrics = self.metrics.text if self.settings.serves_metrics else None
-        async with serve(self.health, metrics, self.settings.bind_address, self.settings.port):
-            if not await self.unless_stopped(self.wait_for_crds()):
-                return 0
-            self.health.become_ready()
-            self.leadership.start()
+        checks = self.heartbeat.check, self.leadership.check
+        endpoints = operator_endpoints(self.readiness, *checks, self.metrics.text)
+        with serve_configured(self.settings.serving, endpoints):
+            beating = asyncio.create_task(self.heartbeat.run(), name="heartbeat")
             try:
-                if not await self.unless_stopped(self.leadership.won.wait()):
-                    return 0
-                code = await self.lead()
-                # Requests under way end before the Lease is released: none may arrive when another one leads.
-                await self.api.finish()
-                return code
+                return await self.stand_for_election()
             finally:
-                await self.rendering.close()
-                await self.leadership.stop(release=True, seconds=RELEASE_SECONDS)
+                beating.cancel()
+
+    async def stand_for_election(self) -> int:
+        """Wait for the CRDs, take part in the election, and work while leading; return the exit code."""
+        if not await self.unless_stopped(self.wait_for_crds()):
+            return 0
+        self.readiness.become_ready()
+        self.leadership.start()
+        try:
+            if not await self.unless_stopped(self.leadership.won.wait()):
+                return 0
+            code = await self.lead()
+            # Requests under way end before the Lease is released: none may arrive when another one leads.
+            await self.api.finish()
+            return code
+        finally:
+            await self.rendering.close()
+            await self.leadership.stop(release=True, seconds=RELEASE_SECONDS)
 
     async def lead(self) -> int:
         """Work until told to stop (0), or until that becomes impossible (1)."""
@@ -183,11 +201,11 @@ class OperatorProcess:
         """Say on ``/readyz`` what cannot be read now, and in the log when that changes."""
         named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable.items() if names)
         remark = f"the API server cannot read {named}, so it can neither list nor watch that kind" if named else ""
-        if remark and remark != self.health.remark:
+        if remark and remark != self.readiness.remark:
             logger.error("%s; all others are looked at again and again; remove it from etcd", remark)
-        if self.health.remark and not remark:
+        if self.readiness.remark and not remark:
             logger.info("the API server can list and watch all profiles and PluginConfigs again")
-        self.health.remark = remark
+        self.readiness.remark = remark
 
     async def wait_for_crds(self) -> None:
         """Wait until the API server serves both of our kinds."""
@@ -209,7 +227,7 @@ class OperatorProcess:
         if self.waiting_for != reason:
             logger.warning("waiting: %s", reason)
         self.waiting_for = reason
-        self.health.wait_for(reason)
+        self.readiness.wait_for(reason)
 
     async def unless_stopped(self, wait: Coroutine[Any, Any, Any]) -> bool:
         """Await ``wait`` and return True; return False when the process is told to stop before."""
@@ -223,10 +241,9 @@ class OperatorProcess:
             loop.add_signal_handler(number, self.stop.set)
 
 
-def set_up_logging(verbosity: int) -> None:
-    """Log to standard error, one line for each record."""
+def quieten_libraries(verbosity: int) -> None:
+    """Keep out of the log what libraries write there, or most of it."""
     level = logging.DEBUG if verbosity >= 4 else logging.INFO
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for noisy in ("kopf.objects", "kubernetes", "urllib3", "asyncio", "aiohttp"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING) if verbosity < 6 else level)
     if verbosity < 6:  # InterruptedStreams reports once what kopf logs for each kind and attempt
@@ -236,15 +253,15 @@ def set_up_logging(verbosity: int) -> None:
 async def run(options: Settings) -> int:
     """Run the operator; return the exit code."""
     try:
-        process = OperatorProcess(options)
-    except CredentialsError as error:
+        return await OperatorProcess(options).run()
+    except (CredentialsError, NotServedError, CertificateError) as error:
         logger.error("%s", error)
         return 1
-    return await process.run()
 
 
 def main() -> None:
     """Entry point of ``berth-operator``."""
     options = settings.parse(sys.argv[1:])
-    set_up_logging(options.verbosity)
+    set_up_logging(logging.DEBUG if options.verbosity >= 4 else logging.INFO, as_json=options.logs_json)
+    quieten_libraries(options.verbosity)
     sys.exit(asyncio.run(run(options)))

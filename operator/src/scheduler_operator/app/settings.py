@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from scheduler_operator.desired.limits import Limits
 from scheduler_operator.desired.workload import Release
+from scheduler_runtime.component.https import AccessRules, ServingSettings, TlsSettings
 from scheduler_runtime.kube.leader_election import LeaseSettings, unique_identity
 
 LEASE = "berth-operator"
@@ -20,16 +21,15 @@ class Settings:
     release: Release
     lease: LeaseSettings
     kubeconfig: str
-    bind_address: str
-    port: int
-    serves_metrics: bool
+    serving: ServingSettings
     workers: int
     resync_seconds: float
     verbosity: int
+    logs_json: bool
 
     @property
     def user_agent(self) -> str:
-        return f"berth-operator/{version('berth-operator')}"
+        return self.serving.user_agent
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -66,16 +66,26 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     )
     add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
     add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="address of the endpoints")  # noqa: S104
-    add("--port", type=int, default=8080)
-    add("--serve-metrics", action="store_true", help="serve /metrics beside the probes, to everyone who reaches them")
+    add("--secure-port", type=int, default=8443, help="port of the endpoints, which are HTTPS; 0: none")
+    add("--tls-cert-file", default="", help="certificate of the endpoints; default: one that is made in memory")
+    add("--tls-private-key-file", default="", help="its key")
+    add(
+        "--authorization-always-allow-paths",
+        type=_separate,
+        default=AccessRules().allowed_paths,
+        help="paths that everybody may read without a token, comma-separated; a star at the end is any end",
+    )
     add("--workers", type=int, default=4, help="number of profiles to reconcile at a time")
     add("--resync-seconds", type=float, default=300.0, help="interval for reconciling every profile without an event")
     add("--lease-duration", type=float, default=15.0, help="seconds before a silent leader is replaced")
     add("--renew-deadline", type=float, default=10.0, help="seconds until a leader stops without a renewal")
     add("--retry-period", type=float, default=2.0, help="seconds between two attempts to lead or to renew")
+    add("--logging-format", default="text", choices=("text", "json"), help="format of the log")
     add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and higher are for debugging")
     add("--version", action="version", version=f"berth {version('berth-operator')}")
     options = parser.parse_args(arguments)
+    if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+        parser.error("--tls-cert-file and --tls-private-key-file belong together: give both or none")
     try:
         lease = LeaseSettings(
             namespace=options.namespace,
@@ -105,12 +115,19 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         ),
         lease=lease,
         kubeconfig=options.kubeconfig,
-        bind_address=options.bind_address,
-        port=options.port,
-        serves_metrics=options.serve_metrics,
+        serving=ServingSettings(
+            address=options.bind_address,
+            port=options.secure_port,
+            tls=TlsSettings(certificate_file=options.tls_cert_file, key_file=options.tls_private_key_file),
+            rules=AccessRules(allowed_paths=options.authorization_always_allow_paths),
+            authentication_kubeconfig=options.kubeconfig,
+            authorization_kubeconfig=options.kubeconfig,
+            user_agent=f"berth-operator/{version('berth-operator')}",
+        ),
         workers=options.workers,
         resync_seconds=options.resync_seconds,
         verbosity=options.verbosity,
+        logs_json=options.logging_format == "json",
     )
 
 

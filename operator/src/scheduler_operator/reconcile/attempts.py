@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from scheduler_operator.cluster.api import RequestError
-from scheduler_operator.cluster.changes import Changes, record_changes
+from scheduler_operator.cluster.changes import record_changes
 from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.work_queue import Result
 
@@ -40,7 +40,10 @@ class Attempts:
         with record_changes() as changes:
             result = await self._reconcile(key)
         if changes:
-            self._report(key, changes, self._clock() - began)
+            seconds = round(self._clock() - began, 3)
+            logger.info("reconciled", extra={"object": "/".join(key), **changes.summary(), "seconds": seconds})
+            for kind in changes.drift():
+                self._metrics.count_drift(kind)
         return result
 
     async def _reconcile(self, key: Key) -> Result:
@@ -58,9 +61,3 @@ class Attempts:
         if self._last_errors.pop(key, None):
             logger.info("%s %s: reconciled after all", key.kind, key.name)
         return "success" if is_settled else "requeue"
-
-    def _report(self, key: Key, changes: Changes, seconds: float) -> None:
-        summary = {change: ", ".join(objects) for change, objects in changes.summary().items()}
-        logger.info("reconciled", extra={"object": "/".join(key), **summary, "seconds": round(seconds, 3)})
-        for kind in changes.drift():
-            self._metrics.count_drift(kind)

@@ -33,6 +33,7 @@ _RECONCILE = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0),
     *(40.0, 50.0, 60.0),
 )
+_LAG = exponential(0.001, 2, 15)
 
 CONTROLLERS = (kinds.PROFILE.name.lower(), kinds.PLUGIN_CONFIG.name.lower())
 OF_QUEUE = ("name", "controller")
@@ -74,6 +75,9 @@ class OperatorMetrics:
             "Generated objects that others had changed or deleted, and that are as they should be again.",
             "kind",
         )
+        self._loop_lag = Histogram(
+            "berth_event_loop_lag_seconds", "How late the event loop came to what was due.", _LAG
+        )
         # As in controller-runtime: a rate is known from the first one on, because all begin with 0.
         for controller in CONTROLLERS:
             for counter in (self._adds, self._retries):
@@ -114,6 +118,10 @@ class OperatorMetrics:
         """Count a generated object that is as it should be again."""
         self._drift.add(kind)
 
+    def observe_loop_lag(self, seconds: float) -> None:
+        """Measure how late the event loop came to what was due."""
+        self._loop_lag.observe(seconds)
+
     def count_request(self, code: int, verb: str, numbers: RequestNumbers | None = None) -> None:
         """Count a request that ended, as ``HostRequests.count``. May be called from any thread."""
         with self._counting:
@@ -127,9 +135,10 @@ class OperatorMetrics:
 
     def text(self) -> str:
         """Return everything in Prometheus's text format."""
-        return exposition(self._all())
+        return exposition(self.all())
 
-    def _all(self) -> Iterator[Metric]:
+    def all(self) -> Iterator[Metric]:
+        """Return every metric."""
         # Every counter and histogram above, so that none can be declared and not exported.
         for metric in vars(self).values():
             if isinstance(metric, Counter | Histogram):

@@ -40,7 +40,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = f"{_instant(record)} {level_of(record)} {record.getMessage()}"
         for name, value in values_of(record).items():
-            word = str(value)
+            word = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             if not word or any(character in word for character in ' "=\n'):
                 word = json.dumps(word, ensure_ascii=False)
             text += f" {name}={word}"

@@ -110,6 +110,8 @@ class Endpoints:
     observe: Observe = lambda _check, _path, _passed: None
     negotiated: Callable[[], Mapping[str, NegotiatedPage]] = dict
     """Returns the negotiated pages that exist now."""
+    remark: Callable[[], str] = str
+    """Returns something that is wrong although the process is ready, for /readyz."""
 
     def is_health_check(self, target: str) -> bool:
         """Return whether a GET of ``target`` is answered by health checks, which take no time."""
@@ -137,6 +139,8 @@ class Endpoints:
         if one and checks:
             checks = {one: checks[one]}
         passed, text = run_checks(name, checks, query.get("exclude", ()), self.observe, verbose="verbose" in query)
+        if passed and name == "readyz" and (remark := self.remark()):
+            text = f"{text.rstrip()}; but {remark}\n"
         return EndpointResponse(200 if passed else 500, TEXT, text)
 
 
