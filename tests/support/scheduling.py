@@ -23,6 +23,7 @@ from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
+from scheduler_runtime.scheduling.recent_failures import RecentFailures
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodConditions, PodReporter
@@ -71,6 +72,7 @@ class Scene:
     ) -> None:
         self.script = script
         self.binds = Binds()
+        self.recent = RecentFailures()
         self.cache = Cache()
         self.cache.set_node(testing.node("n", cpu="4"))
         self.outbox = Outbox()
@@ -79,7 +81,7 @@ class Scene:
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
-        self.extenders = ExtenderFactory(client, self.binds)
+        self.extenders = ExtenderFactory(client, self.binds, self.recent)
         chain = self.extenders.build([ExtenderConfig.model_validate_json(json.dumps(config)) for config in extenders])
         frameworks = self.frameworks = {
             "test": testing.framework(profile, *plugins, services=services, version=version, extenders=chain)
@@ -87,12 +89,14 @@ class Scene:
         self.metrics = Metrics()
         conditions = PodConditions(client, self.outbox, services.nominations)
         self.reporter = PodReporter(self.events_of_pods, conditions)
-        self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0.05), reporter=self.reporter)
+        self.queue = SchedulingQueue(
+            frameworks, backing_off=BackingOff(0.05), reporter=self.reporter, recent=self.recent
+        )
         slots = slots or BindingSlots()
         self.underway = PodsUnderway(slots, services.progress)
-        failed = FailedAttempts(self.queue, self.reporter, self.metrics)
+        failed = FailedAttempts(self.queue, self.reporter, self.metrics, self.recent)
         self.binding = BindingCycle(
-            frameworks, self.cache, self.queue, slots, self.underway, failed, self.reporter, self.metrics
+            frameworks, self.cache, self.queue, slots, self.underway, failed, self.reporter, self.metrics, self.recent
         )
         self.preemption = Preemption(
             client,

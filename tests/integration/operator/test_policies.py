@@ -413,9 +413,15 @@ def test_a_scheduler_says_why_a_pod_is_not_scheduled(as_scheduler: AdminApi, pod
         pytest.param({"observedGeneration": 99}, "no observedGeneration that is still to come", id="generation"),
         pytest.param(
             {"conditions": [{"type": "berth.dev/ConfigLoaded", "status": "True"}]},
-            "berth.dev/ConfigLoaded may only be set by a pod on itself",
+            "berth.dev/ConfigLoaded and berth.dev/Working may only be set by a pod on itself",
             id="loaded-by-another",
         ),
+        pytest.param(
+            {"conditions": [{"type": "berth.dev/Working", "status": "False"}]},
+            "berth.dev/ConfigLoaded and berth.dev/Working may only be set by a pod on itself",
+            id="failing-by-another",
+        ),
+        pytest.param({"conditions": [{"type": "berth.dev/Other", "status": "True"}]}, REFUSAL, id="another-of-ours"),
     ],
 )
 def test_a_scheduler_says_nothing_else_of_a_pod(as_scheduler: AdminApi, pod: str, status: object, words: str) -> None:

@@ -97,7 +97,7 @@ def test_where_nobody_scores_the_pod_goes_to_the_next_node_that_fits() -> None:
 def test_an_extender_that_weighs_nodes_gets_as_many_as_plugins_would(verb: str, expected: int) -> None:
     config = ExtenderConfig.model_validate({"urlPrefix": "http://there", verb: "ask", "weight": 1})
     nobody: Any = None  # is asked
-    extenders = ExtenderChain([Extender(config, nobody)], nobody, nobody)
+    extenders = ExtenderChain([Extender(config, nobody)], nobody, nobody, nobody)
     decides, nodes = testing.framework(UNWEIGHED, extenders=extenders), cluster(300)
     decides.schedule(testing.pod("p"), nodes)
     assert decides.context.services.search_position.first == expected

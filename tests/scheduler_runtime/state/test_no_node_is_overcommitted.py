@@ -39,6 +39,7 @@ from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
+from scheduler_runtime.scheduling.recent_failures import RecentFailures
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodConditions, PodReporter
@@ -110,8 +111,11 @@ class Scheduler:
         slots = BindingSlots()
         self.underway = PodsUnderway(slots, Progress())
         self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0, 0))
-        failed = FailedAttempts(self.queue, reporter, metrics, clock)
-        binding = BindingCycle(frameworks, self.cache, self.queue, slots, self.underway, failed, reporter, metrics)
+        recent = RecentFailures()
+        failed = FailedAttempts(self.queue, reporter, metrics, recent, clock)
+        binding = BindingCycle(
+            frameworks, self.cache, self.queue, slots, self.underway, failed, reporter, metrics, recent
+        )
         preemption = Preemption(
             server, binds.check_fence, self.underway, events, services.nominations, self.cache, metrics, TARGET.version
         )

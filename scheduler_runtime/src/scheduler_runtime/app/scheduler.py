@@ -26,6 +26,7 @@ from scheduler_runtime.app.self_checks import ClockJumps, LoopStalls
 from scheduler_runtime.app.settings import SchedulerSettings
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.component.heartbeat import Heartbeat
+from scheduler_runtime.config import failure_condition
 from scheduler_runtime.framework import PluginServices, Progress
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.leader_election import Leadership, process_name
@@ -33,7 +34,7 @@ from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_caught_up
 from scheduler_runtime.reload.parts import ExtenderChange, FrameworkChange, Frameworks, SettingsChange, WatchChange
 from scheduler_runtime.reload.plan import Plan, Planner
-from scheduler_runtime.reload.pod_condition import ConfigCondition
+from scheduler_runtime.reload.pod_condition import OwnPodCondition
 from scheduler_runtime.reload.reloader import DocumentSource, Reloader
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.binding_sender import BindingSender
@@ -46,6 +47,7 @@ from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
+from scheduler_runtime.scheduling.recent_failures import RecentFailures
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodConditions, PodReporter
@@ -68,6 +70,8 @@ STOP_SECONDS = 6.0
 """How long the election may take at the end, which includes the release of the lease."""
 BIND_SECONDS_WITHOUT_ELECTION = 30.0
 """How long a binding may take where no other process waits for the lease."""
+WORKING_SECONDS = 10.0
+"""The least time between two reports about plugins and extenders that fail."""
 LONGEST_LIST = 5
 """How many of the unfinished bindings are named in the log."""
 LAST_REQUESTS_SECONDS = 1.0
@@ -246,7 +250,10 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     reporter = PodReporter(pod_events, PodConditions(reporting, outbox, nominations))
     first_profile = plan.document.profiles[0].scheduler_name
     lease_events = LeaseEvents(reporting, outbox, election, first_profile, events=lambda: pod_events.mode)
-    condition = ConfigCondition(reporting, *settings.pod) if settings.pod else None
+    recent = RecentFailures()
+    recent.start_anew(plan.document.pod_max_backoff_seconds)
+    loaded = OwnPodCondition(reporting, *settings.pod) if settings.pod else None
+    working = OwnPodCondition(reporting, *settings.pod, least_seconds=WORKING_SECONDS) if settings.pod else None
 
     # What binds and preempts, while this process leads.
     # A binding is sent only while it would arrive, or time out, before another leader may act.
@@ -259,7 +266,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
 
     # The queue asks the frameworks, whose plugins reach the queue and all watched objects through their handles. So
     # the frameworks are a mapping that is empty until everything that plugins can reach exists.
-    extenders = ExtenderFactory(deciding, binds, plan.document.extenders)
+    extenders = ExtenderFactory(deciding, binds, recent, plan.document.extenders)
     frameworks = Frameworks(target, settings.seed, extenders.build)
     backing_off = BackingOff(
         plan.document.pod_initial_backoff_seconds,
@@ -272,6 +279,7 @@ def build(inputs: SchedulerInputs) -> Scheduler:
         longest_parked=settings.longest_parked,
         metrics=metrics,
         reporter=reporter,
+        recent=recent,
     )
     revisions = WatchRevisions()
     updates = ClusterUpdates(cache, queue, nominations, frameworks, underway, reporter.conditions, revisions)
@@ -291,8 +299,8 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     frameworks.replace(frameworks.build(plan, services))
 
     # The way of a pod.
-    failed = FailedAttempts(queue, reporter, metrics)
-    binding = BindingCycle(frameworks, cache, queue, slots, underway, failed, reporter, metrics)
+    failed = FailedAttempts(queue, reporter, metrics, recent)
+    binding = BindingCycle(frameworks, cache, queue, slots, underway, failed, reporter, metrics, recent)
     loop = SchedulingLoop(queue, frameworks, cache, slots, binding, preemption, failed, reporter, metrics)
 
     # New documents: every part that depends on the document is in this list. They are prepared from the first to the
@@ -307,11 +315,11 @@ def build(inputs: SchedulerInputs) -> Scheduler:
             ExtenderChange(extenders, frameworks, running_reflectors),
             FrameworkChange(frameworks, services, updates, pod_reflector),
             SettingsChange(
-                backing_off, pod_events, loop.failures, binding.failures, preemption.failures, queue.failures
+                backing_off, pod_events, recent, loop.failures, binding.failures, preemption.failures, queue.failures
             ),
         ),
         inputs.planner,
-        condition.set if condition else lambda _: None,
+        lambda report: loaded.set(report.condition()) if loaded else None,
     )
 
     clock_jumps = ClockJumps(lambda what: lease_events.warn("ClockJumped", f"says that {what}"))
@@ -343,7 +351,12 @@ def build(inputs: SchedulerInputs) -> Scheduler:
             clock_jumps.run,
             IoBatching(slots.crowded, outbox).run,
             partial(reloader.run, inputs.source),
-            *((condition.run,) if condition else ()),
+            *((loaded.run,) if loaded else ()),
+            *(
+                (working.run, partial(recent.run, lambda failures: working.set(failure_condition(failures))))
+                if working
+                else ()
+            ),
         ),
     )
     add_scheduler_gauges(metrics, scheduler, target)

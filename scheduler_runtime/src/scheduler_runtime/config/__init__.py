@@ -17,6 +17,7 @@ from scheduler_runtime.config.defaulting import with_defaults
 from scheduler_runtime.config.document_check import Accepted, check_document, expand_profiles
 from scheduler_runtime.config.document_text import dump, load, parse_document, to_yaml
 from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, default_profile, expand_profile
+from scheduler_runtime.config.failure_report import FailingKind, Failure, failure_condition, read_failures
 from scheduler_runtime.config.linter import CODES, Code, Finding, Severity, lint, split_allowed
 from scheduler_runtime.config.load_report import (
     CONDITION,
@@ -59,6 +60,8 @@ __all__ = [
     "Engine",
     "ExtenderConfig",
     "ExtenderTLSConfig",
+    "FailingKind",
+    "Failure",
     "Finding",
     "LeaderElection",
     "LoadReport",
@@ -79,10 +82,12 @@ __all__ = [
     "expand_profile",
     "expand_profiles",
     "explain",
+    "failure_condition",
     "lint",
     "load",
     "missing_plugins",
     "parse_document",
+    "read_failures",
     "read_load_report",
     "read_yaml",
     "split_allowed",

@@ -31,6 +31,7 @@ from scheduler_runtime.framework.outcomes import (
     Placed,
     PluginError,
     PreBindPlan,
+    PreemptedError,
     RegistrationError,
     Unschedulable,
     rejected_by,
@@ -126,7 +127,7 @@ class BindingHooks:
             del waiting[uid]
             progress.permits.pop(uid, None)
         if wait.preempted_by:
-            raise BindError(wait.preempted_by, "waiting on permit for pod: preempted")
+            raise PreemptedError(wait.preempted_by, "waiting on permit for pod: preempted")
         return None if rejection is None else rejected_by(*rejection, placed.pod)
 
     def preempt_waiting_pod(self, pod: Pod, plugin: str) -> bool:

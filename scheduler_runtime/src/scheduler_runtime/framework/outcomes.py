@@ -115,5 +115,9 @@ class BindError(Exception):
         """The plugin itself, if it is known."""
 
 
+class PreemptedError(BindError):
+    """A pod with a higher priority needs the room of this one, which was on its way to a node: nothing failed."""
+
+
 class RegistrationError(Exception):
     """A plugin cannot be used as it is: its class and its declaration differ, or it needs what this process lacks."""

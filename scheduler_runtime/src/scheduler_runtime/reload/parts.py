@@ -20,6 +20,7 @@ from scheduler_runtime.reload.reloader import PreparedChange
 from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderChain, ExtenderFactory
 from scheduler_runtime.scheduling.pending import BackingOff
+from scheduler_runtime.scheduling.recent_failures import RecentFailures
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.state.objects import Pod
@@ -96,11 +97,14 @@ async def start_and_list(group: ReflectorGroup, reflectors: Collection[Reflector
 
 
 class SettingsChange:
-    """Changes how long pods back off and which events are posted, and lets failures be logged anew."""
+    """Changes how long pods back off and which events are posted, and lets failures be logged and counted anew."""
 
-    def __init__(self, backing_off: BackingOff, events: PodEvents, *failure_logs: FailureLog) -> None:
+    def __init__(
+        self, backing_off: BackingOff, events: PodEvents, recent: RecentFailures, *failure_logs: FailureLog
+    ) -> None:
         self._backing_off = backing_off
         self._events = events
+        self._recent = recent
         self._failure_logs = failure_logs
 
     async def prepare(self, running: Plan, plan: Plan) -> PreparedChange:
@@ -110,6 +114,7 @@ class SettingsChange:
             document = plan.document
             self._backing_off.change_seconds(document.pod_initial_backoff_seconds, document.pod_max_backoff_seconds)
             self._events.change_mode(plan.extras.events)
+            self._recent.start_anew(document.pod_max_backoff_seconds)
             for log in self._failure_logs:
                 log.reset()
 

@@ -19,7 +19,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from scheduler_runtime.api import Action, Event, Pod
-from scheduler_runtime.framework import DECISION, EXTENDER, BindError, FailureLog, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import (
+    DECISION,
+    EXTENDER,
+    BindError,
+    FailureLog,
+    Framework,
+    Placed,
+    PreemptedError,
+    Unschedulable,
+)
 from scheduler_runtime.kube.client import NoResponseError
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.scheduling.binding_sender import AlreadyBoundError, FencedError, PodGoneError
@@ -27,6 +36,7 @@ from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
+from scheduler_runtime.scheduling.recent_failures import RecentFailures
 from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
 from scheduler_runtime.state.cache import Cache, PlacedPod
 
@@ -48,6 +58,7 @@ class BindingCycle:
         failed: FailedAttempts,
         reporter: PodReporter,
         metrics: Metrics,
+        recent: RecentFailures,
     ) -> None:
         self._frameworks = frameworks
         self._cache = cache
@@ -57,6 +68,7 @@ class BindingCycle:
         self._failed = failed
         self._reporter = reporter
         self._metrics = metrics
+        self._recent = recent
         self.failures = FailureLog(logger)
 
     def start(self, placed: Placed, attempt: Attempt) -> None:
@@ -117,6 +129,7 @@ class BindingCycle:
             try:
                 hooks.run_post_bind_plugins(placed)
                 self._reporter.events.scheduled(pod, placed.node)
+                self._recent.attempt_passed(pod, is_bound=True)
                 self._metrics.observe_scheduled(pod.spec.scheduler_name, attempt, time.monotonic())
                 logger.log(DECISION, "bound", extra={"pod": pod.key, "node": placed.node, "attempt": attempt.number})
             except Exception:
@@ -163,4 +176,6 @@ class BindingCycle:
             logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         else:
             self.failures.log("not bound", error, pod=pod.key, plugin=error.plugin)
-        self._failed.error(pod, error.message, attempt.began, is_reported=is_reported)
+        is_failure = is_reported and error.plugin != EXTENDER and not isinstance(error, PreemptedError)
+        plugin_error = error if is_failure else None
+        self._failed.error(pod, error.message, attempt.began, is_reported=is_reported, plugin_error=plugin_error)

@@ -15,7 +15,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from time import thread_time
 
-from scheduler_runtime.framework import ExtenderAnswers, FailureLog, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import (
+    ExtenderAnswers,
+    FailureLog,
+    Framework,
+    Placed,
+    PluginError,
+    Unschedulable,
+)
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.failed_attempts import FailedAttempts
@@ -158,7 +165,8 @@ class SchedulingLoop:
                 self.failures.log("deciding failed", error, pod=entry.pod.key)
             self._metrics.decision_seconds.observe(self._clock() - began)
             self._charge(entry, has_failed=True)
-            self._failed.error(entry.pod, str(error), began)
+            plugin_error = error if isinstance(error, PluginError) else None
+            self._failed.error(entry.pod, str(error), began, plugin_error=plugin_error)
             return
 
         if outcome is not None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from scheduler_runtime.framework import BindError, Framework, Progress
+from scheduler_runtime.framework import Framework, PreemptedError, Progress
 from scheduler_runtime.scheduling.io_batching import CROWD
 from scheduler_runtime.state.objects import Pod
 
@@ -144,7 +144,7 @@ class PodsUnderway:
         self._slots.take()
 
     async def run_unless_preempted(self, uid: str, preparation: Coroutine[Any, Any, T]) -> T:
-        """Return what ``preparation``, the pre_bind of this pod, returns. Raises BindError when the pod is preempted.
+        """Return what ``preparation``, the pre_bind of this pod, returns. Raises PreemptedError.
 
         The preparation is a task of its own, so that only it is cancelled and the pod's own task can give its room
         back. A plugin that ignores the cancellation changes nothing: the pod is preempted all the same.
@@ -160,7 +160,7 @@ class PodsUnderway:
         finally:
             binding.preparation = None
         if binding.preempted_by:
-            raise BindError(binding.preempted_by, f"preempted by {binding.preempted_by}")
+            raise PreemptedError(binding.preempted_by, f"preempted by {binding.preempted_by}")
         return result  # type: ignore[return-value]  # only a pod that was preempted has no result
 
     def preempt(self, pod: Pod, plugin: str) -> bool:

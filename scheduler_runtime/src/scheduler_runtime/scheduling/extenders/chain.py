@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from scheduler_runtime.api import Consulted, Pod, Reject, Victims
 from scheduler_runtime.config import ExtenderConfig
@@ -25,11 +25,13 @@ from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.extenders.extender import Extender, PodsOn, needs_nodes
 from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
+from scheduler_runtime.scheduling.recent_failures import RecentFailures
 from scheduler_runtime.state.table import Table
 
 logger = logging.getLogger(__name__)
 
 Reflectors = Collection[Reflector[Any]]
+T = TypeVar("T")
 
 
 class BindingGuard(Protocol):
@@ -47,10 +49,13 @@ class BindingGuard(Protocol):
 class ExtenderChain:
     """The extenders of one profile. Those that must not be ignored are asked first, as upstream asks them."""
 
-    def __init__(self, extenders: Iterable[Extender], raw_objects: RawObjects, binds: BindingGuard) -> None:
+    def __init__(
+        self, extenders: Iterable[Extender], raw_objects: RawObjects, binds: BindingGuard, recent: RecentFailures
+    ) -> None:
         self._extenders = sorted(extenders, key=lambda extender: extender.is_ignorable)
         self._raw_objects = raw_objects
         self._binds = binds
+        self._recent = recent
         self.scoring = 0
         """How many of them are scoring nodes at this moment."""
 
@@ -104,7 +109,7 @@ class ExtenderChain:
             if not names:
                 break
             try:
-                names, new_rejects = await extender.filter(pod, names)
+                names, new_rejects = await self._noting(extender.filter(pod, names), extender, pod)
             except ExtenderError as error:
                 self._ignore(extender, error, pod)
             else:
@@ -117,7 +122,7 @@ class ExtenderChain:
         async def score(extender: Extender) -> list[tuple[str, int]]:
             self.scoring += 1
             try:
-                return await extender.prioritize(pod, names)
+                return await self._noting(extender.prioritize(pod, names), extender, pod, is_ignored=True)
             finally:
                 self.scoring -= 1
 
@@ -136,7 +141,8 @@ class ExtenderChain:
     async def _choose_victims(self, pod: Pod, candidates: Sequence[Victims], pods_on: PodsOn) -> Consulted:
         for extender in self._extenders_for(pod, lambda config: config.preempt_verb):
             try:
-                candidates = await extender.preempt(pod, candidates, pods_on)
+                answer = extender.preempt(pod, candidates, pods_on)
+                candidates = await self._noting(answer, extender, pod, is_ignored=True)
             except ExtenderError as error:
                 if not extender.is_ignorable:
                     # As upstream: preemption ends, but the pod is unschedulable, and its attempt not an error.
@@ -154,7 +160,7 @@ class ExtenderChain:
         """
         for extender in self._extenders_for(pod, lambda config: config.bind_verb):
             try:
-                await extender.bind(pod, node, self._binds.check_fence)
+                await self._noting(extender.bind(pod, node, self._binds.check_fence), extender, pod)
             except ExtenderError as error:
                 # The extender may have bound the pod although its answer was lost: binding again would fail.
                 if error.sent and await self._binds.is_bound(pod, node):
@@ -163,6 +169,20 @@ class ExtenderChain:
             else:
                 return True
         return False
+
+    async def _noting(self, answer: Awaitable[T], extender: Extender, pod: Pod, *, is_ignored: bool = False) -> T:
+        """Return what ``extender`` answers about ``pod``, and note whether it fails.
+
+        ``is_ignored`` if the pod can be placed without this answer, whatever the document says of the extender.
+        """
+        is_ignored = is_ignored or extender.is_ignorable
+        try:
+            result = await answer
+        except ExtenderError as error:
+            self._recent.extender_failed(pod, extender.name, error, is_ignored=is_ignored)
+            raise
+        self._recent.extender_answered(pod, extender.name, is_ignored=is_ignored)
+        return result
 
     def close(self) -> None:
         """Keep no connection to any of them open any more."""
@@ -185,10 +205,13 @@ class ExtenderFactory:
     For a document without extenders nothing is watched, and nothing is connected to.
     """
 
-    def __init__(self, client: Client, binds: BindingGuard, configs: Sequence[ExtenderConfig] = ()) -> None:
+    def __init__(
+        self, client: Client, binds: BindingGuard, recent: RecentFailures, configs: Sequence[ExtenderConfig] = ()
+    ) -> None:
         """``configs`` are the extenders of the first document: nodes are read as they need it."""
         self._raw_objects = RawObjects(client)
         self._binds = binds
+        self._recent = recent
         self._chains: list[ExtenderChain] = []
         self.adopt(self.create_reflectors(configs), configs)
 
@@ -201,7 +224,7 @@ class ExtenderFactory:
             except (OSError, ValueError) as error:
                 name = config.shown_url
                 raise RegistrationError(f"extender {name}: its tlsConfig cannot be used: {error}") from error
-        self._chains.append(ExtenderChain(extenders, self._raw_objects, self._binds))
+        self._chains.append(ExtenderChain(extenders, self._raw_objects, self._binds, self._recent))
         return self._chains[-1]
 
     @property

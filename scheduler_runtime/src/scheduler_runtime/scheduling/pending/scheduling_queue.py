@@ -84,6 +84,14 @@ class FailureReporter(Protocol):
         ...
 
 
+class FailureCounter(Protocol):
+    """Counts attempts that end because a plugin fails."""
+
+    def plugin_failed(self, pod: Pod, error: PluginError) -> None:
+        """Count that ``pod`` waits because of ``error``."""
+        ...
+
+
 class _NotCounted:
     def pod_queued(self, queue: str, cause: Cause) -> None:
         """Count nothing."""
@@ -100,10 +108,11 @@ class SchedulingQueue:
         longest_parked: float = FLUSH_SECONDS,
         metrics: QueueMetrics | None = None,
         reporter: FailureReporter | None = None,
+        recent: FailureCounter | None = None,
     ) -> None:
         """``metrics`` count each time a pod comes to wait.
 
-        ``reporter`` reports on a pod that a plugin keeps from becoming active by failing.
+        ``reporter`` reports on a pod that a plugin keeps from becoming active by failing, and ``recent`` counts it.
         """
         self.ready = asyncio.Event()
         """Set when there is something to take, or to take sooner than ``wake_at`` said."""
@@ -113,6 +122,7 @@ class SchedulingQueue:
         self._longest_parked = longest_parked
         self._metrics = metrics or _NotCounted()
         self._reporter = reporter
+        self._recent = recent
         self._entries: dict[str, QueuedPod] = {}
         self._active = Heap(QueuePlace.ACTIVE)
         self._yielding = Heap(QueuePlace.ACTIVE)
@@ -454,6 +464,8 @@ class SchedulingQueue:
         self._push_backoff(entry, ATTEMPT_FAILED)
         if self._reporter is not None:
             self._reporter.failed(entry.pod, str(error), entry.pod)
+        if self._recent is not None:
+            self._recent.plugin_failed(entry.pod, error)
 
     def _reposition(self, entry: QueuedPod, now: float) -> None:
         """Sort a changed pod anew. Its gates are not asked again: it has passed them."""
