@@ -20,7 +20,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels notices chart crds lock node-prerequisites clean
+.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels notices chart crds dashboards lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ chart: $(READY) ## Lint the chart and package it into dist/
 crds: $(READY) ## Write crds/ from the models, and the chart's permissions from the catalog
 	@$(RUN)/python -m scheduler_operator.generate.crds
 	@$(RUN)/python -m scheduler_operator.generate.chart
+
+dashboards: $(READY) ## Write the chart's dashboards for Grafana from tools/dashboards
+	@$(RUN)/python -m tools.dashboards
 
 lock: $(UV) ## Resolve the dependencies anew into requirements.lock, and uv into requirements-uv.txt
 	@$(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \

@@ -16,6 +16,7 @@ from scheduler_operator.resources.names import RESERVED
 READER_BINDINGS = "berth-operator-reader-bindings"
 EVENTS = "berth-operator:events"
 KUBE_SCHEDULER = "berth-operator:kube-scheduler"
+METRICS_READER = "berth-operator:metrics-reader"
 WITH_KUBE_SCHEDULER = "profiles.allowed.engines={KubeScheduler}"
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/berth"
@@ -49,7 +50,8 @@ def operator(objects: dict[tuple[str, str], Any]) -> Any:
 
 def rules(objects: dict[tuple[str, str], Any]) -> list[dict[str, Any]]:
     """What the operator is granted, wherever."""
-    roles = [item for (kind, _), item in objects.items() if kind in ("Role", "ClusterRole")]
+    kinds_of_roles = ("Role", "ClusterRole")
+    roles = [item for (kind, name), item in objects.items() if kind in kinds_of_roles and name != METRICS_READER]
     return [rule for role in roles for rule in role.get("rules", [])]
 
 

@@ -296,6 +296,19 @@ def test_bindings_bind_the_profiles_role_to_the_profiles_account(kind: str) -> N
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "berth-bin-packing", "namespace": "berth-system"}]
 
 
+@pytest.mark.parametrize("engine", ["Python", "KubeScheduler"])
+def test_schedulers_write_their_logs_as_the_operator_does(engine: str) -> None:
+    scheduler_profile = profile(engine=engine)
+    release = replace(RELEASE, logs_json=True)
+    (deployment,) = (
+        item
+        for item in desired_objects(scheduler_profile, rendered(scheduler_profile), release)
+        if item["kind"] == "Deployment"
+    )
+    (result,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert result["args"][-8:-4] == ["--logging-format", "json", "--secure-port", "10259"]
+
+
 def test_the_same_profile_gives_the_same_objects() -> None:
     assert json.dumps(objects()) == json.dumps(objects())
 

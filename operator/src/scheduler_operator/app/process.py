@@ -262,6 +262,6 @@ async def run(options: Settings) -> int:
 def main() -> None:
     """Entry point of ``berth-operator``."""
     options = settings.parse(sys.argv[1:])
-    set_up_logging(logging.DEBUG if options.verbosity >= 4 else logging.INFO, as_json=options.logs_json)
+    set_up_logging(logging.DEBUG if options.verbosity >= 4 else logging.INFO, as_json=options.release.logs_json)
     quieten_libraries(options.verbosity)
     sys.exit(asyncio.run(run(options)))

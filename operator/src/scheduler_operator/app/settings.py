@@ -25,7 +25,6 @@ class Settings:
     workers: int
     resync_seconds: float
     verbosity: int
-    logs_json: bool
 
     @property
     def user_agent(self) -> str:
@@ -80,7 +79,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     add("--lease-duration", type=float, default=15.0, help="seconds before a silent leader is replaced")
     add("--renew-deadline", type=float, default=10.0, help="seconds until a leader stops without a renewal")
     add("--retry-period", type=float, default=2.0, help="seconds between two attempts to lead or to renew")
-    add("--logging-format", default="text", choices=("text", "json"), help="format of the log")
+    add("--logging-format", default="text", choices=("text", "json"), help="format of the log, and of schedulers' logs")
     add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and higher are for debugging")
     add("--version", action="version", version=f"berth {version('berth-operator')}")
     options = parser.parse_args(arguments)
@@ -112,6 +111,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
                 pod_labels=options.allowed_pod_labels,
                 pod_annotations=options.allowed_pod_annotations,
             ),
+            logs_json=options.logging_format == "json",
         ),
         lease=lease,
         kubeconfig=options.kubeconfig,
@@ -127,7 +127,6 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         workers=options.workers,
         resync_seconds=options.resync_seconds,
         verbosity=options.verbosity,
-        logs_json=options.logging_format == "json",
     )
 
 

@@ -56,6 +56,8 @@ class Release:
     grants_system_roles: bool = False
     """Whether kube-schedulers get the cluster's own roles for kube-scheduler instead of what their plugins need."""
     limits: Limits = field(default_factory=Limits)
+    logs_json: bool = False
+    """Whether schedulers write their logs as JSON."""
 
 
 def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Object:
@@ -183,6 +185,7 @@ def arguments(name: str, rendered: Rendered, release: Release) -> list[str]:
         *("--config", f"{CONFIG_DIRECTORY}/{CONFIG_KEY}"),
         *own,
         *(["--feature-gates", gates] if gates else []),
+        *(["--logging-format", "json"] if release.logs_json else []),
         *("--secure-port", str(PORT)),
         *("--bind-address", "$(POD_IP)"),
         *("-v", str(log_level)),
