@@ -12,6 +12,7 @@ from aiohttp import web
 import devcluster
 from devcluster import Spec
 from scheduler_operator.cluster.api import APPLY
+from scheduler_operator.models.schema_revision import REVISION
 from scheduler_operator.resources import kinds
 from scheduler_runtime.component.https import AccessRules
 from tests.integration.operator.running import (
@@ -112,10 +113,35 @@ def test_crds_that_go_away_and_come_back_are_watched_again(bare: Installed, star
     serves(bare, "before-the-gap", operator)
     delete_crds(bare.cluster)
     eventually(lambda: "404 Not Found" in operator.log, 20, explain=lambda: operator.log)
+    eventually(lambda: " gone, with all objects" in operator.answers("/readyz")[1], 40, explain=lambda: operator.log)
     apply_crds(bare.cluster)
     serves(bare, "after-the-gap", operator, 30)
     assert operator.process.poll() is None
     assert len([line for line in operator.log.splitlines() if "watching" in line]) <= 5, operator.log
+
+
+def test_crds_older_than_the_operator_are_told_everywhere_until_they_are_replaced(
+    bare: Installed, start: Start
+) -> None:
+    name, revision = "schedulerprofiles.berth.dev", "berth.dev/schema-revision"
+    bare.cluster.kubectl("annotate", "crd", name, f"{revision}-")
+    bare.apply(profile("outdated", engine="ConfigMap"))
+    operator = start().until_leading()
+    sentence = f"CRD {name} older than this operator (schema revision 0, needed {REVISION}), which refuses fields"
+
+    def message() -> str:
+        return str(bare.condition("outdated", "Ready").get("message", ""))
+
+    eventually(lambda: sentence in operator.answers("/readyz")[1], 20, explain=lambda: operator.log)
+    assert operator.answers("/readyz")[0] == 200
+    eventually(lambda: sentence in message(), 20, explain=lambda: operator.log)
+    assert operator.log.count(sentence) == 1
+
+    apply_crds(bare.cluster)
+
+    eventually(lambda: operator.answers("/readyz") == (200, "ok"), 40, explain=lambda: operator.log)
+    eventually(lambda: message() and sentence not in message(), 20, explain=lambda: operator.log)
+    bare.delete("schedulerprofile", "outdated")
 
 
 def test_an_api_server_that_is_away_is_waited_for(bare: Installed, start: Start) -> None:

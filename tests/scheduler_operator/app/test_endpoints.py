@@ -34,7 +34,7 @@ def test_a_process_whose_loop_or_lease_is_stuck_is_not_alive() -> None:
 
 
 def test_what_is_wrong_although_it_works_is_said_beside_ok() -> None:
-    served = endpoints(Readiness("", "the API server cannot read SchedulerProfile poison"))
+    served = endpoints(Readiness("", {"crds": "the API server cannot read SchedulerProfile poison"}))
     assert answers(served) == {
         "/livez": (200, "ok"),
         "/readyz": (200, "ok; but the API server cannot read SchedulerProfile poison\n"),

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+import yaml
 from pydantic import Field
 
 from scheduler_operator.generate import crds
+from scheduler_operator.models import schema_revision
 from scheduler_operator.models.fields import Model
 from scheduler_runtime.catalog.openapi_schema import structural_schema
 
@@ -17,6 +19,37 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize("name", crds.texts())
 def test_the_files_are_what_the_models_say(name: str) -> None:
     assert (ROOT / "crds" / name).read_text() == crds.texts()[name], "run: make crds"
+
+
+def test_a_schema_that_has_changed_has_a_new_revision() -> None:
+    assert crds.digest() == schema_revision.DIGEST, "run: make crds"
+
+
+def test_a_revision_is_about_what_is_admitted_and_not_about_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, profile = crds.digest(), crds.profile_crd()
+    properties = profile["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    monkeypatch.setattr(crds, "profile_crd", lambda: profile)
+    properties["spec"]["description"] = "Other words."
+    assert crds.digest() == before
+    properties["spec"]["properties"]["paused"] = {"type": "integer"}
+    assert crds.digest() != before
+
+
+def test_a_changed_schema_raises_the_revision_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "schema_revision.py"
+    file.write_text('"""Words."""\n\nREVISION = 6\nDIGEST = "of before"\n')
+    monkeypatch.setattr(schema_revision, "__file__", str(file))
+    monkeypatch.setattr(schema_revision, "REVISION", 6)
+    monkeypatch.setattr(schema_revision, "DIGEST", "of before")
+    crds.main(str(tmp_path))
+    assert file.read_text() == f'"""Words."""\n\nREVISION = 7\nDIGEST = "{crds.digest()}"\n'
+    written = yaml.safe_load((tmp_path / "schedulerprofiles.berth.dev.yaml").read_text())
+    assert written["metadata"]["annotations"] == {"berth.dev/schema-revision": "7"}
+
+    monkeypatch.setattr(schema_revision, "REVISION", 7)
+    monkeypatch.setattr(schema_revision, "DIGEST", crds.digest())
+    crds.main(str(tmp_path))
+    assert "REVISION = 7" in file.read_text()
 
 
 def test_there_is_no_file_without_a_model() -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.cluster.crd_check import CrdCheck
 from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.reconcile.reconciler import Reconciler
 from scheduler_operator.reconcile.scheduler_state import SchedulerState
@@ -79,12 +80,16 @@ class OldStatuses:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.messages: list[str] = []
         self.users = UserObjects()
+        self.crds = CrdCheck(cast("Any", None))
+        self.crds.remark = "the CRD is old"
 
     async def report(self, user_object: UserObject, status: Status) -> bool:
         if "effectivePlugins" in status:
             raise RequestError("PATCH /x", 422, "Invalid", "unknown field")
         self.reasons.append(f"{user_object.name}: {status['conditions'][0]['reason']}")
+        self.messages.append(status["conditions"][0]["message"])
         return False
 
 
@@ -95,6 +100,7 @@ def test_a_status_that_the_api_server_refuses_is_followed_by_a_smaller_one() -> 
     with pytest.raises(RequestError, match="unknown field"):
         asyncio.run(reconciler.report(GROUP, Applied(both_rendered(), SchedulerState())))
     assert cluster.reasons == ["owner: RollingOut"]
+    assert cluster.messages == ["trying again; the CRD is old"]
 
 
 def by_name(outcome: Outcome) -> dict[str, dict[str, list[dict[str, str]]]]:

@@ -1,7 +1,7 @@
 """Health checks and metrics of the operator, by the same server as a scheduler's; also without leadership."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler_runtime.component.health_metrics import HealthMetrics
 from scheduler_runtime.component.https import PROMETHEUS, Check, Endpoints, Page
@@ -13,8 +13,13 @@ class Readiness:
 
     not_ready: str = "starting"
     """Why the process is not ready; empty once it is."""
-    remark: str = ""
-    """Something that is wrong, although the process works."""
+    remarks: dict[str, str] = field(default_factory=dict)
+    """What is wrong although the process works, by what it is about."""
+
+    @property
+    def remark(self) -> str:
+        """All remarks in one sentence."""
+        return "; ".join(filter(None, list(self.remarks.values())))
 
     def become_ready(self) -> None:
         """From now on, and to the end, say that the process is ready."""

@@ -46,8 +46,12 @@ logger = logging.getLogger("scheduler_operator")
 RETRY_SECONDS = 2.0
 RELEASE_SECONDS = 15.0
 """How long the release of the Lease may take at the end."""
+CRD_CHECK_SECONDS = 15.0
 RELIST_GATHERING_SECONDS = 0.5
 """When one kind is listed again, the others often are, too, for the same reason: one resync serves them all."""
+
+UNREADABLE, CRDS = "unreadable", "crds"
+"""What remarks of ``/readyz`` are about."""
 
 T = TypeVar("T")
 
@@ -104,14 +108,17 @@ class OperatorProcess:
             return 0
         self.readiness.become_ready()
         self.leadership.start()
+        crds = asyncio.create_task(self.check_crds(), name="CRDs")
         try:
             if not await self.unless_stopped(self.leadership.won.wait()):
                 return 0
             code = await self.lead()
+            crds.cancel()
             # Requests under way end before the Lease is released: none may arrive when another one leads.
             await self.api.finish()
             return code
         finally:
+            crds.cancel()
             await self.rendering.close()
             await self.leadership.stop(release=True, seconds=RELEASE_SECONDS)
 
@@ -201,17 +208,29 @@ class OperatorProcess:
         """Say on ``/readyz`` what cannot be read now, and in the log when that changes."""
         named = "; ".join(f"{of.name} {', '.join(names)}" for of, names in self.users.unlistable.items() if names)
         remark = f"the API server cannot read {named}, so it can neither list nor watch that kind" if named else ""
-        if remark and remark != self.readiness.remark:
+        before = self.readiness.remarks.get(UNREADABLE, "")
+        if remark and remark != before:
             logger.error("%s; all others are looked at again and again; remove it from etcd", remark)
-        if self.readiness.remark and not remark:
+        if before and not remark:
             logger.info("the API server can list and watch all profiles and PluginConfigs again")
-        self.readiness.remark = remark
+        self.readiness.remarks[UNREADABLE] = remark
 
     async def wait_for_crds(self) -> None:
         """Wait until the API server serves both of our kinds."""
         while absent := await self.retry(self.cluster.absent_kinds):
             self.report_waiting(f"CRD {' and '.join(absent)} missing; apply the files in crds/")
             await asyncio.sleep(RETRY_SECONDS)
+
+    async def check_crds(self) -> None:
+        """Look at our CRDs again and again, and report what is wrong with them: here, in the log, and in statuses."""
+        while True:
+            before = self.cluster.crds.remark
+            remark = await self.cluster.crds.check()
+            self.readiness.remarks[CRDS] = remark
+            if remark != before:
+                logger.log(logging.ERROR if remark else logging.INFO, "%s", remark or "the CRDs are as they should be")
+                self.relisted.set()  # every status has the remark, or has it no longer
+            await asyncio.sleep(CRD_CHECK_SECONDS)
 
     async def retry(self, request: Callable[[], Awaitable[T]]) -> T:
         """Repeat ``request`` until the API server answers it."""

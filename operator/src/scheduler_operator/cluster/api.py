@@ -21,6 +21,8 @@ CONNECTIONS = 16
 APPLY = "application/apply-patch+yaml"
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""Accepted instead of JSON: an object without anything but its metadata."""
 
 RequestNumbers = tuple[float, float, float, float]
 """The seconds that a request waited for its turn, those until its answer, and the sizes of both."""
@@ -72,6 +74,7 @@ class ApiConnection:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
+        accept: str = JSON,
     ) -> Any:
         """Send a request and return the object in the answer.
 
@@ -81,14 +84,16 @@ class ApiConnection:
         loop = asyncio.get_running_loop()
         asked_at = time.monotonic()
         return await loop.run_in_executor(
-            self._threads, self._send_with_fresh_token, method, target, body, content_type, asked_at
+            self._threads, self._send_with_fresh_token, method, target, body, (accept, content_type), asked_at
         )
 
-    def _send_with_fresh_token(self, method: str, target: str, body: Any, content_type: str, asked_at: float) -> Any:
-        status, answer = self._send(method, target, body, content_type, asked_at)
+    def _send_with_fresh_token(
+        self, method: str, target: str, body: Any, types: tuple[str, str], asked_at: float
+    ) -> Any:
+        status, answer = self._send(method, target, body, types, asked_at)
         if status == HTTPStatus.UNAUTHORIZED:
             self._credentials.reread_soon()
-            status, answer = self._send(method, target, body, content_type, time.monotonic())
+            status, answer = self._send(method, target, body, types, time.monotonic())
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             refusal = answer if isinstance(answer, dict) else {}
             reason = refusal.get("reason") or PHRASES.get(status, "Unknown")
@@ -98,9 +103,11 @@ class ApiConnection:
             raise RequestError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
         return answer
 
-    def _send(self, method: str, target: str, body: Any, content_type: str, asked_at: float) -> tuple[int, Any]:
+    def _send(self, method: str, target: str, body: Any, types: tuple[str, str], asked_at: float) -> tuple[int, Any]:
+        """``types`` are those of the answer that is accepted, and of the body."""
         configuration = self._credentials.configuration
-        headers = {"Accept": JSON, "User-Agent": self._user_agent}
+        accept, content_type = types
+        headers = {"Accept": accept, "User-Agent": self._user_agent}
         if authorization := configuration.get_api_key_with_prefix("BearerToken"):
             headers["Authorization"] = authorization
         if body is not None:

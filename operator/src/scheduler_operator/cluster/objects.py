@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from scheduler_operator.cluster.api import APPLY, JSON_PATCH, ApiConnection, RequestError
 from scheduler_operator.cluster.changes import note_applied, note_deleted
+from scheduler_operator.cluster.crd_check import CrdCheck
 from scheduler_operator.cluster.field_ownership import (
     FIELD_MANAGER,
     foreign_managers,
@@ -94,6 +95,7 @@ class ClusterObjects:
 
     def __init__(self, api: ApiConnection, namespace: str, users: UserObjects) -> None:
         self.users = users
+        self.crds = CrdCheck(api)
         self._api = api
         self._namespace = namespace
         self._collections = {kind: kind.collection(namespace) for kind in kinds.ALL}
@@ -115,7 +117,7 @@ class ClusterObjects:
                 raise
             answer = {"resources": []}
         served = {resource["name"] for resource in answer["resources"]}
-        return [f"{k.plural}.{k.group}" for k in (kinds.PROFILE, kinds.PLUGIN_CONFIG) if k.plural not in served]
+        return [kind.definition for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG) if kind.plural not in served]
 
     async def grants(self) -> list[Object]:
         """Return the ClusterRoles whose rules the operator may pass on to schedulers."""

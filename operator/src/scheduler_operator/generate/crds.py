@@ -3,6 +3,8 @@
 pydantic speaks JSON Schema, a CRD another kind of it: see ``scheduler_runtime.catalog.openapi_schema``.
 """
 
+import hashlib
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +13,23 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
+from scheduler_operator.models import (
+    GROUP,
+    VERSION,
+    PluginConfigSpec,
+    PluginConfigStatus,
+    ProfileSpec,
+    ProfileStatus,
+    schema_revision,
+)
 from scheduler_operator.models.fields import DNS_LABEL, cel
-from scheduler_operator.resources.names import DEFAULT_SCHEDULER_MESSAGE, NAME_LENGTH, RESERVED, RESERVED_NAME_MESSAGE
+from scheduler_operator.resources.names import (
+    DEFAULT_SCHEDULER_MESSAGE,
+    NAME_LENGTH,
+    RESERVED,
+    RESERVED_NAME_MESSAGE,
+    SCHEMA_ANNOTATION,
+)
 from scheduler_runtime.catalog.openapi_schema import Schema, structural_schema
 
 
@@ -142,9 +158,13 @@ def _definition(
     }
 
 
-def texts() -> dict[str, str]:
+def texts(revision: int = schema_revision.REVISION) -> dict[str, str]:
     """The files of ``crds/``: name and content."""
-    return {f"{crd['metadata']['name']}.yaml": text(crd) for crd in (profile_crd(), plugin_config_crd())}
+    annotations = {"annotations": {SCHEMA_ANNOTATION: str(revision)}}
+    return {
+        f"{crd['metadata']['name']}.yaml": text({**crd, "metadata": crd["metadata"] | annotations})
+        for crd in (profile_crd(), plugin_config_crd())
+    }
 
 
 def text(crd: Schema) -> str:
@@ -152,9 +172,34 @@ def text(crd: Schema) -> str:
     return yaml.safe_dump(crd, sort_keys=False, allow_unicode=True, width=120)
 
 
+def digest() -> str:
+    """Return a digest of all that the two CRDs admit and store: of everything but descriptions."""
+
+    def undescribed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [undescribed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        # A property may be called description; its value is a schema then.
+        return {
+            key: undescribed(below)
+            for key, below in value.items()
+            if not (key == "description" and isinstance(below, str))
+        }
+
+    content = json.dumps([undescribed(profile_crd()), undescribed(plugin_config_crd())], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
 def main(directory: str = "crds") -> None:
-    """Write the definitions into ``directory``."""
-    for name, content in texts().items():
+    """Write the definitions into ``directory``; raise their revision if they have changed."""
+    revision = schema_revision.REVISION
+    if digest() != schema_revision.DIGEST:
+        revision += 1
+        file = Path(schema_revision.__file__)
+        docstring = file.read_text(encoding="utf-8").partition("\n\n")[0]
+        file.write_text(f'{docstring}\n\nREVISION = {revision}\nDIGEST = "{digest()}"\n', encoding="utf-8")
+    for name, content in texts(revision).items():
         Path(directory, name).write_text(content, encoding="utf-8")
 
 

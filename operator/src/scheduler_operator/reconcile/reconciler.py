@@ -36,6 +36,7 @@ from scheduler_operator.reconcile.status import (
     Rejected,
     plugin_config_status,
     profile_statuses,
+    with_remark,
 )
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_operator.render import ObjectProblems, Rendered
@@ -220,6 +221,7 @@ class Reconciler:
 
     async def write_status(self, user_object: UserObject, status: Status) -> None:
         """Write the status of an object, and an Event when it begins or ceases to be stalled."""
+        status = with_remark(status, self.cluster.crds.remark)
         if await self.cluster.report(user_object, status):
             await self.events.record_ready_change(user_object, status)
 

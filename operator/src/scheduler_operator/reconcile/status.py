@@ -181,7 +181,7 @@ def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerStat
     deployment = state.deployment
     if deployment is None:
         message = f"ConfigMap {generated_name(owner)} holds the document under config.yaml"
-        return {**status, **_remarked(_conditions(profile, "True", "Rendered", message), remark)}
+        return {**status, **with_remark(_conditions(profile, "True", "Rendered", message), remark)}
     if state.leader:
         status["leader"] = state.leader
     if state.members:
@@ -189,19 +189,19 @@ def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerStat
     if owner == profile.name:
         selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
         status |= {"replicas": deployment.existing, "readyReplicas": deployment.ready, "selector": selector}
-    return {**status, **_remarked(_process_conditions(profile, deployment, state, rendered.hash, owner), remark)}
+    return {**status, **with_remark(_process_conditions(profile, deployment, state, rendered.hash, owner), remark)}
 
 
 def _message(text: str) -> str:
     return cut(text, MESSAGE_LENGTH)
 
 
-def _remarked(status: Status, remark: str) -> Status:
+def with_remark(status: Status, remark: str) -> Status:
     """Return the status with ``remark`` added to the message of Ready."""
     if not remark:
         return status
     ready, *others = status["conditions"]
-    return {**status, "conditions": [{**ready, "message": f"{ready['message']}; {remark}"}, *others]}
+    return {**status, "conditions": [{**ready, "message": _message(f"{ready['message']}; {remark}")}, *others]}
 
 
 def _last_good(profile: UserObject) -> Status:

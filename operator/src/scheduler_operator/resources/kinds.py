@@ -23,6 +23,11 @@ class ResourceKind:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def definition(self) -> str:
+        """The name of the CRD of this kind."""
+        return f"{self.plural}.{self.group}"
+
     def collection(self, namespace: str) -> str:
         """The path of all objects of this kind; in ``namespace``, if the kind is namespaced."""
         root = f"/apis/{self.group}" if self.group else "/api"

@@ -21,6 +21,9 @@ HASH_ANNOTATION = "berth.dev/config-hash"
 PROCESS_ANNOTATION = "berth.dev/process-hash"
 ACCOUNT_ANNOTATION = "berth.dev/service-account-uid"
 
+SCHEMA_ANNOTATION = "berth.dev/schema-revision"
+"""The annotation of both CRDs by which an operator knows whether they are older than it."""
+
 OWN_LABELS = (MANAGED_BY_LABEL, APP_LABEL, PROFILE_LABEL)
 OWN_ANNOTATIONS = (HASH_ANNOTATION, PROCESS_ANNOTATION, ACCOUNT_ANNOTATION)
 
