@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scheduler_runtime.plugins.matching import discouragements, keeps_away, tolerates, unknown_operator
 from scheduler_runtime.state.objects import Taint, Toleration
@@ -68,3 +70,37 @@ def test_the_first_unknown_operator_is_named() -> None:
     assert unknown_operator((*valid, toleration("In"), toleration("Out"))) == (
         "spec.tolerations[5].operator: 'In' is not one of Equal, Exists, Gt and Lt, so it tolerates nothing"
     )
+
+
+KEYS, VALUES = st.sampled_from(["a", "b", "c"]), st.sampled_from(["1", "2", ""])
+HARD = st.sampled_from(["NoSchedule", "NoExecute"])
+TOLERATIONS = st.lists(
+    st.builds(
+        Toleration,
+        key=st.just("") | KEYS,
+        operator=st.sampled_from(["", "Equal", "Exists", "Gt", "Near"]),
+        value=VALUES,
+        effect=st.just("") | HARD | st.just("PreferNoSchedule"),
+    ),
+    max_size=6,
+).map(tuple)
+TAINTS = st.lists(st.builds(Taint, key=KEYS, value=VALUES, effect=HARD | st.just("PreferNoSchedule")), max_size=6).map(
+    tuple
+)
+NOTHING_TOLERATED = tuple(toleration("Equal", "v", key=f"other-{number}") for number in range(40))
+HARMLESS = tuple(Taint(key=f"other-{number}", value="v", effect="NoSchedule") for number in range(40))
+
+
+@given(TAINTS, TOLERATIONS, st.booleans())
+def test_long_lists_are_compared_as_short_ones_are(
+    taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...], comparing: bool
+) -> None:
+    expected = keeps_away(taints, tolerations, comparing=comparing)
+    soft = discouragements(taints, tolerations, comparing=comparing)
+    long = (*NOTHING_TOLERATED, *tolerations)
+    for more in ((), HARMLESS):
+        assert keeps_away((*taints, *more), long, comparing=comparing) is expected
+        assert discouragements((*taints, *more), long, comparing=comparing) == soft
+    problem, long_problem = unknown_operator(tolerations), unknown_operator(long)
+    assert (problem is None) is (long_problem is None)
+    assert not problem or problem.partition(": ")[2] == (long_problem or "").partition(": ")[2]

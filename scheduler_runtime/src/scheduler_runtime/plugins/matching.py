@@ -7,12 +7,14 @@ cannot be read, and one without conditions, matches nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from scheduler_runtime.catalog.syntax import field_problem, label_problem, parse_int64
+from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import (
     Node,
     NodeSelector,
@@ -175,25 +177,93 @@ def _whole_number(text: str) -> int | None:
     return parse_int64(text) if _DECIMAL.fullmatch(text) else None
 
 
-@lru_cache(maxsize=16384)
 def keeps_away(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool = False) -> bool:
     """True if some NoSchedule or NoExecute taint is not covered."""
-    hard = (taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute"))
-    return any(not tolerates(tolerations, taint, comparing=comparing) for taint in hard)
+    if len(taints) <= _FEW and len(tolerations) <= _FEW:
+        return _keeps_away(taints, tolerations, comparing=comparing)
+    by_key = _by_key(tolerations)
+    return any(not by_key.cover(taint, comparing) for taint in _hard_and_soft(taints)[0])
 
 
-@lru_cache(maxsize=16384)
 def discouragements(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool = False) -> int:
     """The number of PreferNoSchedule taints that are not covered."""
-    soft = (taint for taint in taints if taint.effect == "PreferNoSchedule")
-    return sum(not tolerates(tolerations, taint, comparing=comparing) for taint in soft)
+    if len(taints) <= _FEW and len(tolerations) <= _FEW:
+        return _discouragements(taints, tolerations, comparing=comparing)
+    by_key, (_, soft) = _by_key(tolerations), _hard_and_soft(taints)
+    return sum(not by_key.cover(taint, comparing) for taint in soft) if tolerations else len(soft)
 
 
 @lru_cache(maxsize=16384)
+def _keeps_away(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool) -> bool:
+    return any(not tolerates(tolerations, taint, comparing=comparing) for taint in _split(taints)[0])
+
+
+@lru_cache(maxsize=16384)
+def _discouragements(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool) -> int:
+    return sum(not tolerates(tolerations, taint, comparing=comparing) for taint in _split(taints)[1])
+
+
 def unknown_operator(tolerations: Tolerations) -> str | None:
     """A sentence about the first operator that does not exist, with its path in the pod; None when all exist."""
+    return _unknown_operator(tolerations) if len(tolerations) <= _FEW else _by_key(tolerations).unknown_operator
+
+
+@lru_cache(maxsize=16384)
+def _unknown_operator(tolerations: Tolerations) -> str | None:
     for index, toleration in enumerate(tolerations):
         if toleration.operator not in ("", "Equal", "Exists", "Gt", "Lt"):
             path = f"spec.tolerations[{index}].operator"
             return f"{path}: {toleration.operator!r} is not one of Equal, Exists, Gt and Lt, so it tolerates nothing"
     return None
+
+
+# Long lists. Thousands of taints and of tolerations are not compared each with each, and not even hashed again in each
+# decision: what follows from them is found by the identity of the list, which the pods of a template share.
+
+_FEW = 32
+_T = TypeVar("_T")
+_Taints = tuple[Taint, ...]
+
+
+class TolerationsByKey:
+    """Many tolerations, by the key of the taints that they may cover."""
+
+    def __init__(self, tolerations: Tolerations) -> None:
+        self.unknown_operator = _unknown_operator.__wrapped__(tolerations)
+        self._by_key: dict[str, list[Toleration]] = {}
+        # Those without a key concern every taint; equal ones say it once.
+        for toleration in dict.fromkeys(tolerations):
+            self._by_key.setdefault(toleration.key, []).append(toleration)
+
+    def cover(self, taint: Taint, comparing: bool) -> bool:
+        """True if one of them covers ``taint``."""
+        return any(_covers(one, taint, comparing) for one in self._by_key.get(taint.key, ())) or any(
+            _covers(one, taint, comparing) for one in self._by_key.get("", ())
+        )
+
+
+def _split(taints: _Taints) -> tuple[_Taints, _Taints]:
+    """The taints that keep pods away, and those that discourage them."""
+    hard = tuple([taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")])
+    soft = tuple([taint for taint in taints if taint.effect == "PreferNoSchedule"])
+    return hard, soft
+
+
+class _OfLongLists(Generic[_T]):
+    """What follows from long lists, as of the latest of them."""
+
+    def __init__(self, find: Callable[[Any], _T]) -> None:
+        self._find = find
+        self._known: LruCache[int, tuple[object, _T]] = LruCache(_MAX_LONG_LISTS)
+
+    def __call__(self, entries: tuple[object, ...]) -> _T:
+        known = self._known.get(id(entries))
+        if known is None:
+            known = entries, self._find(entries)  # with the list, so that its id stays its own
+            self._known.put(id(entries), known)
+        return known[1]
+
+
+_MAX_LONG_LISTS = 8
+_by_key = _OfLongLists(TolerationsByKey)
+_hard_and_soft = _OfLongLists(_split)
