@@ -14,7 +14,16 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.state.objects import LabelSelector, Pod
-from scheduler_runtime.state.table import PodSelection, PodSelector, Requirement, Table, read_requirements, terms_of
+from scheduler_runtime.state.table import (
+    NO_REQUIREMENTS,
+    PodSelection,
+    PodSelector,
+    Requirement,
+    Requirements,
+    Table,
+    read_requirements,
+    terms_of,
+)
 from scheduler_runtime.state.table import pod_counts as pod_counts
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS
 from scheduler_runtime.state.table.pod_counts import MAX_SUMS, MIN_CLEANUP
@@ -32,7 +41,7 @@ REQUIREMENTS = st.builds(
 SELECTORS = st.builds(
     PodSelector,
     st.none() | st.frozensets(st.sampled_from(["default", "other"]), min_size=1),
-    st.lists(REQUIREMENTS, max_size=2).map(tuple),
+    st.lists(REQUIREMENTS, max_size=2).map(Requirements),
 )
 SELECTIONS = st.builds(PodSelection, st.lists(SELECTORS, min_size=1, max_size=2).map(tuple), st.booleans())
 TERMS = st.fixed_dictionaries(
@@ -125,7 +134,7 @@ def test_match_counts_are_what_counting_anew_gives(selections: list[PodSelection
 def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
     world = World()
     world.step("node", 0, "a")
-    counts = world.table.match_counts(PodSelection((PodSelector(None, ()),), True))
+    counts = world.table.match_counts(PodSelection((PodSelector(None, NO_REQUIREMENTS),), True))
     assert counts.by_domain("zone").tolist() == [0, 0]
     world.step("node", 0, "b")
     world.step("pod", 0, ({}, False, None, False))
@@ -149,7 +158,7 @@ def test_match_counts_asked_for_later_are_counted_among_the_right_pods(
 
 def applied(number: int) -> PodSelection:
     labels = frozenset((f"app-{number}",))
-    return PodSelection((PodSelector(frozenset(("default",)), (Requirement("app", "In", labels),)),))
+    return PodSelection((PodSelector(frozenset(("default",)), Requirements((Requirement("app", "In", labels),))),))
 
 
 def crowded(nodes: int) -> Table:
@@ -187,6 +196,15 @@ def test_match_counts_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert table.match_counts(applied(0)).counts.tolist() == [10, *[0] * 19]
 
 
+def test_selections_with_thousands_of_requirements_take_bounded_memory() -> None:
+    table = crowded(20)
+    for number in range(100):
+        keys = range(10_000 * number, 10_000 * (number + 1))
+        requirements = Requirements(Requirement(f"k{key}", "NotIn", frozenset("v")) for key in keys)
+        assert table.match_counts(PodSelection((PodSelector(None, requirements),))).total == 200
+    assert 1 < len(list(table._columns.match_counts)) < 20
+
+
 def test_what_was_counted_for_pods_that_are_gone_is_given_up() -> None:
     cluster = testing.Cluster(testing.node("a"))
     table = cluster.table
@@ -222,7 +240,7 @@ def test_what_counts_pods_that_are_there_is_kept_when_the_rest_is_given_up() -> 
 
 def test_sums_by_many_labels_take_bounded_room() -> None:
     table = testing.Cluster(testing.node("a")).table
-    counts = table.match_counts(PodSelection((PodSelector(None, ()),)))
+    counts = table.match_counts(PodSelection((PodSelector(None, NO_REQUIREMENTS),)))
     table.add_pod(testing.pod("p"), "a")
     for number in range(50):
         assert counts.by_domain(f"key-{number}").tolist() == [1]
@@ -294,6 +312,6 @@ def test_a_selector_by_the_existence_of_a_label_looks_at_the_pods_that_have_it(m
 
     monkeypatch.setattr(PodSelection, "includes", noted)
     for key, total in (("rare", 1), ("absent", 0)):
-        selection = PodSelection((PodSelector(None, (Requirement(key, "Exists"),)),))
+        selection = PodSelection((PodSelector(None, Requirements((Requirement(key, "Exists"),))),))
         assert table.match_counts(selection).total == total
     assert sorted(looked_at) == ["p7", "rare"]

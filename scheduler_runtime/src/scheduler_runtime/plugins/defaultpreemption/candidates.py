@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from scheduler_runtime.api import Pod
 from scheduler_runtime.state.objects import PodDisruptionBudget
-from scheduler_runtime.state.table import Requirements, SelectorError, all_hold, read_requirements
+from scheduler_runtime.state.table import Requirements, SelectorError, read_requirements
 
 _OFFSET = 2**31
 """Makes every priority positive, so that few pods of a negative priority have a smaller sum than many of it."""
@@ -74,7 +74,7 @@ class _Budget:
         if not labels:
             return False  # As upstream, whatever the selector: a pod without labels has no budget.
         # A pod in the status is being evicted already, and the status has counted it.
-        return pod.metadata.name not in self.disrupted and all_hold(self.requirements, labels)
+        return pod.metadata.name not in self.disrupted and self.requirements.hold(labels)
 
 
 class Budgets:

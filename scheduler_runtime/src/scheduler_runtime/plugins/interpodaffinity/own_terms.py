@@ -8,11 +8,18 @@ from typing import Final
 
 from scheduler_runtime.api import Handle, Pod, Watch
 from scheduler_runtime.state.lru import LruCache
-from scheduler_runtime.state.table import AffinityTerm, AffinityTerms, PodSelection, PodSelector, all_hold, terms_of
+from scheduler_runtime.state.table import (
+    NO_REQUIREMENTS,
+    AffinityTerm,
+    AffinityTerms,
+    PodSelection,
+    PodSelector,
+    terms_of,
+)
 
 NAMESPACES: Final = Watch("v1", "Namespace")
 MAX_CACHED = 1024
-_NO_POD = PodSelector(frozenset(), ())
+_NO_POD = PodSelector(frozenset(), NO_REQUIREMENTS)
 
 
 class Namespaces:
@@ -45,10 +52,10 @@ class Namespaces:
             return _NO_POD
         if requirements is None:
             return PodSelector(term.namespaces, term.requirements)
-        if not requirements or (self._selects_all_if_unlabelled and all_hold(requirements, {})):
+        if not requirements or (self._selects_all_if_unlabelled and requirements.hold({})):
             return PodSelector(None, term.requirements)
         namespaces = (namespace.metadata for namespace in self._handle.list(NAMESPACES))
-        selected = (metadata.name for metadata in namespaces if all_hold(requirements, metadata.labels or {}))
+        selected = (metadata.name for metadata in namespaces if requirements.hold(metadata.labels or {}))
         return PodSelector(term.namespaces.union(selected), term.requirements)
 
 

@@ -39,7 +39,14 @@ from scheduler_runtime.plugins.podtopologyspread.domains import (
 )
 from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import Service
-from scheduler_runtime.state.table import NO_LABELS, PodSelector, Requirements, SelectorError, read_requirements
+from scheduler_runtime.state.table import (
+    NO_LABELS,
+    NO_REQUIREMENTS,
+    PodSelector,
+    Requirements,
+    SelectorError,
+    read_requirements,
+)
 
 _SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable=SOFT, max_skew=3),
@@ -234,10 +241,10 @@ def combine(services: Iterable[_Selector], watch: Watch | None, owner: Any) -> R
     labels: dict[str, str] = {}
     for selector in services:
         labels.update(selector)
-    requirements: Requirements = ()
+    requirements = NO_REQUIREMENTS
     if watch is CONTROLLERS and owner is not None:
         labels.update(owner.spec.selector or NO_LABELS)
     elif owner is not None:
         with suppress(SelectorError):  # As upstream: an owner whose selector cannot be read adds nothing.
-            requirements = read_requirements(owner.spec.selector) or ()
-    return tuple(dict.fromkeys((*equal_labels(sorted(labels.items())), *requirements)))
+            requirements = read_requirements(owner.spec.selector) or NO_REQUIREMENTS
+    return Requirements(dict.fromkeys((*equal_labels(sorted(labels.items())), *requirements)))

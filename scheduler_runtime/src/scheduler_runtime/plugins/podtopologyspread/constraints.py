@@ -140,7 +140,7 @@ def _read_requirements(
     if requirements is None:
         return None
     own = equal_labels((key, labels[key]) for key in keys if key in labels)
-    return tuple(dict.fromkeys((*own, *requirements)))
+    return Requirements(dict.fromkeys((*own, *requirements)))
 
 
 def _check(fields: TopologySpreadConstraint, path: str) -> None:

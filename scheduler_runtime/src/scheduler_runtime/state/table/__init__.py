@@ -21,12 +21,12 @@ from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
+    NO_REQUIREMENTS,
     LabelIndex,
     PodSelector,
     Requirement,
     Requirements,
     SelectorError,
-    all_hold,
     read_requirements,
 )
 from scheduler_runtime.state.table.table import NodeTable, Table, allocatable_of
@@ -35,6 +35,7 @@ __all__ = [
     "EVERY_ADDRESS",
     "INT64",
     "NO_LABELS",
+    "NO_REQUIREMENTS",
     "AffinityTerm",
     "AffinityTerms",
     "ExistingTerms",
@@ -54,7 +55,6 @@ __all__ = [
     "Table",
     "TermKind",
     "WeightedPods",
-    "all_hold",
     "allocatable_of",
     "host_ports",
     "read_requirements",

@@ -13,10 +13,10 @@ from scheduler_runtime.state.table.columns import ReferenceCounts
 from scheduler_runtime.state.table.pod_counts import MatchCounts
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
+    NO_REQUIREMENTS,
     LabelIndex,
     Requirements,
     SelectorError,
-    all_hold,
     cache_hash,
     read_requirements,
 )
@@ -48,10 +48,10 @@ class AffinityTerm:
         if self.requirements is None:
             return False
         if pod.metadata.namespace not in self.namespaces and (
-            self.namespace_requirements is None or not all_hold(self.namespace_requirements, namespace_labels)
+            self.namespace_requirements is None or not self.namespace_requirements.hold(namespace_labels)
         ):
             return False
-        return all_hold(self.requirements, pod.metadata.labels or NO_LABELS)
+        return self.requirements.hold(pod.metadata.labels or NO_LABELS)
 
 
 WeightedTerm = tuple[AffinityTerm, int]
@@ -152,7 +152,7 @@ class _TermList:
         if len(terms) <= _FEW:
             return _points(terms, pod, namespace_labels)
         if key not in self._answers:
-            label_keys = {requirement.key for term, _ in terms for requirement in term.requirements or ()}
+            label_keys = {requirement.key for term, _ in terms for requirement in term.requirements or NO_REQUIREMENTS}
             self._answers[key] = frozenset(label_keys), {}
         looked_at, answers = self._answers[key]
         labels = frozenset([item for item in (pod.metadata.labels or NO_LABELS).items() if item[0] in looked_at])
@@ -218,7 +218,7 @@ class ExistingTerms:
             existing = self._lists[terms] = _TermList(terms, self._new_counts())
             for term, _ in terms:
                 index = self._indexes.setdefault(term.topology_key, LabelIndex())
-                index.add(term.requirements or (), existing, None)
+                index.add(term.requirements or NO_REQUIREMENTS, existing, None)
         existing.owners.add(row, change)
         if not existing.owners.total:
             self._drop(terms)
@@ -233,6 +233,6 @@ class ExistingTerms:
         for term, _ in terms:
             index = self._indexes.get(term.topology_key)
             if index is not None:
-                index.remove(term.requirements or (), existing)
+                index.remove(term.requirements or NO_REQUIREMENTS, existing)
                 if not index:
                     del self._indexes[term.topology_key]

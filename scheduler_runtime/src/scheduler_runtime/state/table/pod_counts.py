@@ -17,11 +17,16 @@ from numpy.typing import NDArray
 from scheduler_runtime.state.lru import next_cleanup_size
 from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.state.table.columns import ChangeLog, Column, Ints, LabelColumn
-from scheduler_runtime.state.table.pod_selectors import LabelIndex, PodSelector, Requirements, cache_hash
+from scheduler_runtime.state.table.pod_selectors import LabelIndex, PodSelector, Requirement, Requirements, cache_hash
 from scheduler_runtime.state.table.pods_by_label import PodsByLabel
 
 MAX_BYTES = 64 * 2**20
 """Memory that all match counts together may take; those that were not asked for the longest are dropped."""
+
+_BYTES_OF_A_REQUIREMENT = 400
+_BYTES_OF_A_VALUE = 100
+_LARGE = 4000
+"""Bytes of a selection; fewer are counted with its match counts."""
 
 MIN_CLEANUP = 128
 """So many new match counts are not worth looking for those that count no pod."""
@@ -42,17 +47,43 @@ class PodSelection:
     without_terminating: bool = False
     """True if pods that are being deleted are left out."""
     _hash: int = field(init=False, repr=False, compare=False)
+    _as_one: PodSelector = field(init=False, repr=False, compare=False)
+    """Several selectors together; made when the first pod is compared with them."""
 
     def includes(self, pod: Pod) -> bool:
         """True if ``pod`` is one of them."""
         if self.without_terminating and pod.metadata.deletion_timestamp is not None:
             return False
-        return all(selector.matches(pod) for selector in self.selectors)
+        if len(self.selectors) != 1:
+            return self._together().matches(pod)
+        return self.selectors[0].matches(pod)
 
     @property
-    def requirements(self) -> Requirements:
+    def size(self) -> int:
+        """Approximate memory in bytes: users write thousands of requirements, and of values."""
+        values = sum([len(requirement.values) for requirement in self.requirements])
+        namespaces = sum([len(selector.namespaces or ()) for selector in self.selectors])
+        requirements = sum([len(selector.requirements) for selector in self.selectors])
+        return _BYTES_OF_A_REQUIREMENT * (len(self.selectors) + requirements) + _BYTES_OF_A_VALUE * (
+            values + namespaces
+        )
+
+    @property
+    def requirements(self) -> Iterator[Requirement]:
         """The conditions of all selectors together."""
-        return tuple(requirement for selector in self.selectors for requirement in selector.requirements)
+        return (requirement for selector in self.selectors for requirement in selector.requirements)
+
+    def _together(self) -> PodSelector:
+        try:
+            return self._as_one
+        except AttributeError:
+            namespaces: frozenset[str] | None = None
+            for selector in self.selectors:
+                if selector.namespaces is not None:
+                    namespaces = selector.namespaces if namespaces is None else namespaces & selector.namespaces
+            as_one = PodSelector(namespaces, Requirements(self.requirements))
+            object.__setattr__(self, "_as_one", as_one)
+            return as_one
 
 
 @dataclass(slots=True)
@@ -187,6 +218,8 @@ class MatchCountsCache:
         self._counts: OrderedDict[PodSelection, MatchCounts] = OrderedDict()
         self._sizes: dict[PodSelection, int] = {}
         """As of the last time that each selection was asked for."""
+        self._large: dict[PodSelection, int] = {}
+        """The sizes of those selections that take much memory themselves."""
         self._bytes = 0
         self._cleanup_at = MIN_CLEANUP
         self._index: LabelIndex[PodSelection, MatchCounts] = LabelIndex()
@@ -205,9 +238,13 @@ class MatchCountsCache:
                 if number:
                     counts.add(row, number)
             self._counts[selection] = counts
+            if selection.size > _LARGE:
+                self._large[selection] = selection.size
             self._index.add(selection.requirements, selection, counts)
         self._counts.move_to_end(selection)
         size = counts.size
+        if self._large:
+            size += self._large.get(selection, 0)
         self._bytes += size - self._sizes.get(selection, 0)
         self._sizes[selection] = size
         while self._bytes > MAX_BYTES and len(self._counts) > 1:
@@ -227,6 +264,7 @@ class MatchCountsCache:
 
     def _drop(self, selection: PodSelection) -> None:
         del self._counts[selection]
+        self._large.pop(selection, None)
         self._bytes -= self._sizes.pop(selection)
         self._index.remove(selection.requirements, selection)
 

@@ -12,6 +12,8 @@ from scheduler_runtime.state.objects import LabelSelector, Pod
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_FEW = 8
+"""So many requirements are looked at one after the other."""
 _T = TypeVar("_T")
 
 
@@ -65,8 +67,67 @@ class Requirement:
         return value is None
 
 
-Requirements = tuple[Requirement, ...]
-"""Conditions that must all hold. An empty tuple holds for everything."""
+class Requirements(tuple[Requirement, ...]):
+    """Conditions that must all hold. An empty tuple holds for everything."""
+
+    _by_key: _RequirementsByKey | None = None
+
+    def hold(self, labels: Mapping[str, str]) -> bool:
+        """True if all of them hold for these ``labels``."""
+        if len(self) > _FEW:
+            by_key = self._by_key
+            if by_key is None:
+                by_key = self._by_key = _RequirementsByKey(self)
+            return by_key.hold(labels)
+        return all(requirement.holds(labels) for requirement in self)
+
+
+class _RequirementsByKey:
+    """Many requirements, by the labels that they are about.
+
+    A user may write thousands of them, and they are compared with each pod. The time depends on the labels of the pod:
+    those that it must have are more than it has, or few, and others do not matter unless it has them.
+    """
+
+    __slots__ = ("_excluded", "_required")
+
+    def __init__(self, requirements: Requirements) -> None:
+        self._required: dict[str, frozenset[str] | None] = {}
+        """The values of which a label must have one; None for any."""
+        excluded: dict[str, set[str] | None] = {}
+        for requirement in requirements:
+            key, values = requirement.key, requirement.values
+            match requirement.operator:
+                case "In":
+                    others = self._required.get(key)
+                    self._required[key] = values if others is None else values & others
+                case "Exists":
+                    self._required.setdefault(key, None)
+                case "NotIn":
+                    known = excluded.setdefault(key, set())
+                    if known is not None:
+                        known.update(values)
+                case _:
+                    excluded[key] = None
+        self._excluded = excluded
+        """The values that a label must not have; None for any."""
+
+    def hold(self, labels: Mapping[str, str]) -> bool:
+        if len(self._required) > len(labels):
+            return False
+        for key, values in self._required.items():
+            value = labels.get(key)
+            if value is None or (values is not None and value not in values):
+                return False
+        if self._excluded:
+            for key in labels.keys() & self._excluded.keys():
+                unwanted = self._excluded[key]
+                if unwanted is None or labels[key] in unwanted:
+                    return False
+        return True
+
+
+NO_REQUIREMENTS: Final = Requirements()
 
 
 def read_requirements(selector: LabelSelector | None) -> Requirements | None:
@@ -80,7 +141,7 @@ def read_requirements(selector: LabelSelector | None) -> Requirements | None:
     for index, expression in enumerate(selector.match_expressions):
         _check(expression.key, expression.operator, expression.values, f".matchExpressions[{index}]")
         requirements.append(Requirement(expression.key, expression.operator, frozenset(expression.values)))
-    return tuple(sorted(requirements, key=lambda one: (one.key, one.operator, sorted(one.values))))
+    return Requirements(sorted(requirements, key=lambda one: (one.key, one.operator, sorted(one.values))))
 
 
 def _check(key: str, operator: str, values: tuple[str, ...], path: str) -> None:
@@ -92,11 +153,6 @@ def _check(key: str, operator: str, values: tuple[str, ...], path: str) -> None:
     if problem is not None:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem[0])
         raise SelectorError(path + place, problem[1])
-
-
-def all_hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
-    """True if all ``requirements`` hold for these ``labels``."""
-    return all(requirement.holds(labels) for requirement in requirements)
 
 
 @cache_hash
@@ -113,7 +169,7 @@ class PodSelector:
         metadata = pod.metadata
         if self.namespaces is not None and metadata.namespace not in self.namespaces:
             return False
-        return all_hold(self.requirements, metadata.labels or NO_LABELS)
+        return self.requirements.hold(metadata.labels or NO_LABELS)
 
 
 K = TypeVar("K", bound=Hashable)
@@ -134,7 +190,7 @@ class LabelIndex(Generic[K, V]):
     def __bool__(self) -> bool:
         return bool(self._by_label or self._without_label)
 
-    def add(self, requirements: Requirements, key: K, value: V) -> None:
+    def add(self, requirements: Iterable[Requirement], key: K, value: V) -> None:
         """File ``value`` by its ``requirements``."""
         labels = _required_labels(requirements)
         for label in labels:
@@ -142,7 +198,7 @@ class LabelIndex(Generic[K, V]):
         if not labels:
             self._without_label[key] = value
 
-    def remove(self, requirements: Requirements, key: K) -> None:
+    def remove(self, requirements: Iterable[Requirement], key: K) -> None:
         """Remove the value that was filed under ``key`` with these ``requirements``; it may be removed already."""
         labels = _required_labels(requirements)
         for label in labels:
@@ -168,7 +224,7 @@ class LabelIndex(Generic[K, V]):
                     yield from values.items()
 
 
-def _required_labels(requirements: Requirements) -> tuple[Label, ...]:
+def _required_labels(requirements: Iterable[Requirement]) -> tuple[Label, ...]:
     """Labels, one of which a pod must have to meet ``requirements``; empty when there is no such set."""
     for requirement in requirements:
         if requirement.operator == "In":
