@@ -51,6 +51,15 @@ def mark(tmp_path: Path) -> str:
     return f"{os.getpid()}.{abs(hash(str(tmp_path))) % 10**9}"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may have a host name of its own")
+@pytest.mark.parametrize("forks", [True, False])
+def test_a_program_has_the_host_name_of_its_pod(tmp_path: Path, forks: bool) -> None:
+    name = "berth-" + "a" * 56 + "-bcdef"
+    assert run_one(program("uname", "-n", forks=forks, HOSTNAME=name), tmp_path / "output") == 0
+    assert (tmp_path / "output").read_text() == "berth-" + "a" * 56 + "\n"
+    assert os.uname().nodename != name
+
+
 def family(mark: str) -> str:
     """A shell that starts a child, a daemon in a session of its own, and waits."""
     return f"sleep {mark} & (setsid sleep {mark} &) ; echo ready; sleep {mark}; true"

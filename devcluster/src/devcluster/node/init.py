@@ -9,6 +9,8 @@ leaves no process. Three signals reach it:
 * ``SIGCHLD`` means that a child ended. When it was the program, the rest is killed and this process ends in the
   same way: with the same exit code, or by the same signal.
 
+The program has the host name in ``HOSTNAME``, if this process may have one of its own.
+
 ``init.py PARENT --exec ARGV...`` becomes the program itself, for a program known to start nothing.
 """
 
@@ -23,6 +25,8 @@ CANNOT_RUN = 126
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_CLONE_NEWUTS = 0x04000000
+_LONGEST_HOST_NAME = 63
 _WATCHED = (signal.SIGTERM, signal.SIGCHLD, END_NOW)
 
 
@@ -38,6 +42,14 @@ def die_with_parent(number: int, parent: int) -> None:
     _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:  # it ended before the prctl took effect
         os.kill(os.getpid(), number)
+
+
+def take_host_name(name: str) -> None:
+    """Have a host name of our own, as in a pod, where the kernel allows it: kube-scheduler calls itself by that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    host = name[:_LONGEST_HOST_NAME].rstrip("-.").encode()  # as a kubelet cuts it
+    if host and libc.unshare(_CLONE_NEWUTS) == 0:
+        libc.sethostname(host, len(host))
 
 
 def adopt_orphans() -> None:
@@ -118,6 +130,7 @@ def end_like(status: int) -> None:
 def main(arguments: list[str]) -> None:
     """Run ``arguments``: the parent's process id, then the program and its arguments."""
     parent, *argv = arguments
+    take_host_name(os.environ.get("HOSTNAME", ""))
     if argv[0] == "--exec":
         die_with_parent(signal.SIGKILL, int(parent))
         _become(argv[1:])
