@@ -1,12 +1,16 @@
-"""Changes of a status that are worth an Event."""
+"""Changes of a status that are worth an Event, and lines of the log about them."""
 
-from typing import Any
+import asyncio
+import logging
+from typing import Any, cast
 
 import pytest
 
-from scheduler_operator.reconcile.events import stall_change
+from scheduler_operator.cluster.objects import Repair
+from scheduler_operator.reconcile.events import ProfileEvents, stall_change
 from scheduler_operator.resources.user_object import Status
 from scheduler_runtime.kube.events import NOTE_BYTES
+from tests.scheduler_operator.builders import profile
 
 
 def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, ready: str = "True") -> Status:
@@ -47,3 +51,46 @@ def test_a_note_is_no_longer_than_an_event_holds() -> None:
     result = stall_change({}, status("x" * 5000))
     assert result is not None
     assert NOTE_BYTES - 3 < len(result.note.encode()) <= NOTE_BYTES
+
+
+class Posted:
+    """A cluster that takes Events."""
+
+    async def post(self, event: dict[str, Any]) -> None:
+        pass
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    names = ("object", "reason", "because", "by", "fields")
+    return [
+        {"msg": record.getMessage(), **{name: vars(record)[name] for name in names if name in vars(record)}}
+        for record in caplog.records
+    ]
+
+
+def test_a_profile_that_stalls_and_recovers_is_a_line_each(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    events = ProfileEvents(cast("Any", Posted()), "me")
+    for before, after in (({}, status("is odd")), (status("is odd"), status("is odd")), (status("is odd"), status())):
+        asyncio.run(events.record_ready_change(profile("packing", status=before), after))
+    about = {"object": "SchedulerProfile/packing"}
+    assert lines(caplog) == [
+        {"msg": "stalled", **about, "reason": "Invalid", "because": "is odd"},
+        {
+            "msg": "not stalled any more",
+            **about,
+            "reason": "Recovered",
+            "because": "no longer stalled: 2 of 2 are ready",
+        },
+    ]
+
+
+def test_who_changes_an_object_is_a_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    events = ProfileEvents(cast("Any", Posted()), "me", lambda: now)
+    repair = Repair("Deployment", "berth-packing", "kubectl-edit", ("spec.replicas",))
+    for now in (0.0, 1.0, 61.0):  # noqa: B007 - it is the clock
+        asyncio.run(events.record_repair(profile("packing"), repair))
+    about = {"object": "Deployment/berth-packing", "by": "kubectl-edit", "fields": ["spec.replicas"]}
+    assert lines(caplog) == [{"msg": "changed by somebody else, and changed back", **about}] * 2

@@ -152,6 +152,7 @@ class Metrics:
         if ends is None:
             of = (result, profile)
             ends = self._attempt_series[of] = self._attempts.of(*of), self._attempt_seconds.of(*of)
+            self._slow_attempts.of(profile)  # shown as 0 until there is one
         ends[0].number += 1
         ends[1].observe(seconds)
 
