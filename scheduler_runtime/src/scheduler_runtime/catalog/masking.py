@@ -1,7 +1,8 @@
 """Stars in place of what messages and pages must not repeat: names and passwords in addresses, and private keys.
 
 Extenders are called with both, and the document contains them. Whoever may read events, a status or a page may often
-not read the document.
+not read the document. What others say, an extender or a plugin, may repeat an address as well: so all text is masked
+where it leaves the process, in log lines, events, conditions and pages.
 """
 
 from __future__ import annotations

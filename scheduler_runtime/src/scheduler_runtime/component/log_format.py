@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from scheduler_runtime.catalog.masking import masked
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -44,7 +46,7 @@ class TextFormatter(logging.Formatter):
             if not word or any(character in word for character in ' "=\n'):
                 word = json.dumps(word, ensure_ascii=False)
             text += f" {name}={word}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        return masked(f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text)
 
 
 class JsonFormatter(logging.Formatter):
@@ -60,7 +62,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["stack"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return masked(json.dumps(line, default=str))
 
 
 def _instant(record: logging.LogRecord) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog.masking import masked
 from scheduler_runtime.component.health_metrics import HealthMetrics
 from scheduler_runtime.component.https import (
     ALPHA,
@@ -185,4 +186,4 @@ class Pages:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, indent=1) + "\n"
+    return masked(json.dumps(value, indent=1)) + "\n"

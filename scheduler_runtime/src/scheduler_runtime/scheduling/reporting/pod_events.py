@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_runtime.catalog.masking import masked
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.events import event_object_name, micro_time, truncate_note
@@ -80,7 +81,7 @@ class PodEvents:
         """Write an event, or count it if the same one was written a short time ago."""
         if self.mode == "None" or (self.mode == "Failures" and not warning):
             return
-        note = truncate_note(message)
+        note = truncate_note(masked(message))
         key = (pod.metadata.uid, reason, action, hash(note))
         now = self._clock()
         # The series are in the order of their last events, so those that are over come first.

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from scheduler_runtime.catalog.masking import masked
 from scheduler_runtime.framework import DECISION, Unschedulable
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.events import MESSAGE_BYTES, truncate_note
@@ -56,7 +57,7 @@ class PodConditions:
 
     def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
         """Make the pod's status contain ``reason``, ``message`` and the nominated node, if it does not yet."""
-        message = truncate_note(message, MESSAGE_BYTES)
+        message = truncate_note(masked(message), MESSAGE_BYTES)
         condition, is_new = pod_condition(pod, "PodScheduled", "False", reason, message)
         # What we wrote ourselves counts more than the newest version that a watch has shown.
         nominated = self._expected.pop(pod.metadata.uid, pod.status.nominated_node_name)
