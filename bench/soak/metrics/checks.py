@@ -53,6 +53,7 @@ FAMILIES: Mapping[str, Law] = {
     "process_max_fds": process.files,
     "python_threads": process.threads,
     "python_tasks": process.threads,
+    "berth_event_loop_lag_seconds": process.beats,
     "python_gc_objects": nothing_more,
     "kubernetes_feature_enabled": process.features,
     "berth_document_not_followed": process.documents,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bench.soak.metrics.expected import Truth, between, exactly
 from bench.soak.metrics.scrape import Scrape
+from scheduler_runtime.component.heartbeat import BEAT_SECONDS
 
 CPU_SLACK_SECONDS = 0.1
 SIZE_SLACK = 0.1
@@ -52,6 +53,12 @@ def threads(scrape: Scrape, truth: Truth) -> Iterator[str]:
     most = max(truth.before.threads, truth.after.threads) + THREADS_SLACK
     yield from between("python_threads", scrape.sum("python_threads"), 1, most)
     yield from between("python_tasks", scrape.sum("python_tasks"), 1)
+
+
+def beats(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """The event loop has beaten, and no more often than there was time for."""
+    name = "berth_event_loop_lag_seconds_count"
+    yield from between(name, scrape.sum(name), 1, truth.after.age_seconds / BEAT_SECONDS + 1)
 
 
 def features(scrape: Scrape, _: Truth) -> Iterator[str]:

@@ -52,6 +52,8 @@ def page() -> str:
     metrics.observe_victims(2)
     metrics.observe_preemption("success", 0.3)
     metrics.count_slow_attempt("b")
+    for lag in (0.0, 0.001, 0.2):
+        metrics.observe_loop_lag(lag)
     for _ in range(3):
         metrics.plugin("NodeAffinity", "PreFilter", "Success").observe(0.001)
         metrics.plugin("NodeAffinity", "Filter", "Success").observe(0.001)

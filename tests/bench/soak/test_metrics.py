@@ -186,6 +186,11 @@ def test_metrics_that_differ_are_reported(change: dict[str, Any], words: str) ->
         ("process_max_fds", 1, "process_max_fds is 1, and should be 1024"),
         ("python_threads", 0, "python_threads is 0, and should be 1 to 13"),
         ("python_tasks", 0, "python_tasks is 0, and should be at least 1"),
+        (
+            "berth_event_loop_lag_seconds_count",
+            1e6,
+            "berth_event_loop_lag_seconds_count is 1000000, and should be 1 to 241",
+        ),
         ('kubernetes_feature_enabled{name="Some",stage=""}', 2, "kubernetes_feature_enabled of Some is 2"),
         (
             'berth_document_not_followed{why="refused"}',

@@ -79,7 +79,9 @@ def _recipe(product: Product) -> str:
     recipe = hashlib.sha256()
     for path in sorted(product.directory.iterdir()):
         recipe.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    recipe.update("\0".join([*toolchain.FLAGS, *toolchain.BUILD_FLAGS, product.link_flags()]).encode())
+    recipe.update(
+        "\0".join([*toolchain.FLAGS, *toolchain.BUILD_FLAGS, *product.build_flags, product.link_flags()]).encode()
+    )
     return f"{product.title.replace(' ', '-')}-{recipe.hexdigest()[:12]}"
 
 

@@ -34,7 +34,13 @@ OTHERS = {
     "helm": ("helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
     "coredns": ("github.com/coredns/coredns", "."),
     "pause": ("", "."),
+    "prometheus": ("github.com/prometheus/prometheus", "github.com/prometheus/prometheus/cmd/prometheus"),
+    "promtool": ("github.com/prometheus/prometheus", "github.com/prometheus/prometheus/cmd/promtool"),
 }
+# Binaries that come from the product of another one.
+PRODUCTS = {"promtool": "prometheus"}
+# Parts that a product leaves out: Prometheus finds its targets in files here, not in the services of thirty clouds.
+TAGS = {"prometheus": "remove_all_sd"}
 
 # When each module version was published. Stamped into its binaries, so it must not depend on the day of the build.
 PUBLISHED = {
@@ -60,6 +66,8 @@ CPU_SECONDS = {
     "helm": 175.0,
     "coredns": 250.0,
     "pause": 15.0,
+    "prometheus": 300.0,
+    "promtool": 60.0,
 }
 
 
@@ -117,6 +125,11 @@ class Product:
         return " ".join(["-s -w", *(f"-X {p}.{key}={value}" for p in packages for key, value in stamps.items())])
 
     @property
+    def build_flags(self) -> tuple[str, ...]:
+        """Flags that this product is built with, beside those of all."""
+        return ("-tags", TAGS[self.name]) if self.name in TAGS else ()
+
+    @property
     def gigabytes(self) -> float:
         """The room that building it takes, for a while."""
         return 5.0 if self.module == KUBERNETES_MODULE else 2.0
@@ -158,5 +171,5 @@ def product_of(binary: str, minor: str) -> Product:
     if binary in KUBERNETES:
         return kubernetes(minor)
     if binary in OTHERS:
-        return Product(binary, OTHERS[binary][0])
+        return Product(PRODUCTS.get(binary, binary), OTHERS[binary][0])
     raise DevclusterError(f"there is no binary {binary!r}: choose from {', '.join((*KUBERNETES, *OTHERS))}")

@@ -43,14 +43,21 @@ class Workshop:
         packages = [product.package(binary) for binary in binaries]
         estimate = product.cpu_seconds(binaries)
         what, seconds = f"Fetching the Go modules of {product.title}", estimate / parallel()
-        listing = ["list", "-deps", "-f", "{{print}}", *packages]  # reads every source file and prints nothing
+        listing = [
+            "list",
+            *product.build_flags,
+            "-deps",
+            "-f",
+            "{{print}}",
+            *packages,
+        ]  # reads every source file and prints nothing
         code, output = self._run(listing, product, lambda _: progress(what, seconds))
         if code != 0:
             raise _not_fetched(product, output, self.directory, self._environment()["GOPROXY"])
 
         out.mkdir(parents=True)
         target = f"{out}/" if len(binaries) > 1 else f"{out}/{binaries[0]}"  # a directory needs its slash
-        flags = [*toolchain.BUILD_FLAGS, "-p", str(parallel()), "-ldflags", product.link_flags()]
+        flags = [*toolchain.BUILD_FLAGS, *product.build_flags, "-p", str(parallel()), "-ldflags", product.link_flags()]
         building, remaining = f"Building {', '.join(binaries)} of {product.title}", _RemainingTime(estimate)
         code, output = self._run(
             ["build", *flags, "-o", target, *packages], product, lambda pid: progress(building, remaining(pid))
