@@ -175,14 +175,15 @@ def _own_affinity(pod: Pod) -> objects.NodeAffinity | None:
 
 def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     """The only nodes that the terms' conditions on metadata.name allow; None when some term allows any node."""
-    allowed: frozenset[str] | None = None
+    allowed: set[str] | None = None
     for term in terms:
         named = [frozenset(field.values) for field in term.match_fields if (field.key, field.operator) == _BY_NAME]
         if not named:
             return None
         # Conditions of one term must all hold, and any of the terms may.
-        allowed = (allowed or frozenset()) | frozenset.intersection(*named)
-    return allowed
+        allowed = set() if allowed is None else allowed
+        allowed.update(frozenset.intersection(*named))
+    return None if allowed is None else frozenset(allowed)
 
 
 def _unreadable(affinity: objects.NodeAffinity) -> str | None:

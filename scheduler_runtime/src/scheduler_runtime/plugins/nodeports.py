@@ -34,7 +34,7 @@ class NodePorts(Plugin):
 
     def filter_row(self, pod: Pod, nodes: NodeTable, state: _Ports | None, row: int) -> Iterator[Reject]:
         ports = host_ports(pod) if state is None else state
-        if any(users.item(row) > 0 for port in ports for users in nodes.port_users(port)):
+        if any(nodes.is_port_used(row, port) for port in ports):
             yield Reject(True, _NO_FREE_PORTS)
 
     def hint(self, event: Event, pod: Pod) -> Answer:

@@ -73,9 +73,9 @@ class NodeResourcesBalancedAllocation(Plugin):
             return 0
         before, after = [], []
         for resource, _, amount in resources:
-            whole = nodes.allocatable(resource).item(row)
+            whole = nodes.allocatable_in(row, resource)
             if whole > 0:
-                used = nodes.requested(resource).item(row)
+                used = nodes.requested_in(row, resource)
                 before.append((used, whole))
                 total = used + amount
                 after.append((total if total in INT64 else wrap_int64(total), whole))
@@ -125,7 +125,7 @@ class BalanceScores(IncrementalUpdate):
     def write_row(self, nodes: NodeTable, row: int) -> None:
         parts = []
         for index, resource in enumerate(self._resources):
-            whole, used = nodes.allocatable(resource).item(row), nodes.requested(resource).item(row)
+            whole, used = nodes.allocatable_in(row, resource), nodes.requested_in(row, resource)
             self._largest, self._least = max(self._largest, whole, used), min(self._least, used)
             self._is_offered_everywhere = self._is_offered_everywhere and whole > 0
             self._whole[index][row], self._used[index][row] = whole, max(used, 0)

@@ -66,8 +66,8 @@ class NodeResourcesFit(Plugin):
         if nodes.pod_counts.item(row) >= nodes.max_pods.item(row):
             yield Reject(True, _FULL)
         for resource, amount in self._needs(pod) if state is None else state:
-            allocatable = nodes.allocatable(resource).item(row)
-            if allocatable - nodes.requested(resource).item(row) < amount:
+            allocatable = nodes.allocatable_in(row, resource)
+            if allocatable - nodes.requested_in(row, resource) < amount:
                 yield Reject(True, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Sequence[ScoredResource]:

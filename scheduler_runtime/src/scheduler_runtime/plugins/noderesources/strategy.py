@@ -99,7 +99,7 @@ class RequestedShares:
 
     def write_row(self, nodes: NodeTable, row: int) -> None:
         """Write one row. What holds for all rows may become stricter than it need be, until all are written."""
-        whole, used = nodes.allocatable(self._resource).item(row), nodes.scored(self._resource).item(row)
+        whole, used = nodes.allocatable_in(row, self._resource), nodes.scored_in(row, self._resource)
         if whole <= 0:
             self._rate[row] = self._level[row] = 0.0
             self.is_offered_everywhere = False
@@ -163,9 +163,9 @@ class Strategy(IncrementalUpdate):
         """The score of one node."""
         loads = []
         for resource, weight, amount in resources:
-            whole = nodes.allocatable(resource).item(row)
+            whole = nodes.allocatable_in(row, resource)
             if whole > 0:
-                used = nodes.scored(resource).item(row) + amount
+                used = nodes.scored_in(row, resource) + amount
                 loads.append((weight, whole, used if used in INT64 else wrap_int64(used)))
         score = self._row_formula(loads)
         return score if 0 <= score <= MAX_SCORE else min(max(score, 0), MAX_SCORE)

@@ -57,6 +57,137 @@ class Column:
         self.values.flags.writeable = False
 
 
+_ROWS_PER_ARRAY = 16
+_FEW_ROWS = 2
+_Name = TypeVar("_Name", bound=Hashable)
+
+
+class ColumnsByName(Generic[_Name]):
+    """Whole numbers by name and row, such as the amount of each resource: 0 unless something else was written.
+
+    A name that many rows have is an array. One pod, or one node, may bring thousands of names that no other has, and
+    an array for each of these would take memory and time for all nodes: their numbers are with their row.
+    """
+
+    __slots__ = ("_at_once", "_by_row", "_new_column", "_row_names", "_rows", "arrays")
+
+    def __init__(
+        self, new_column: Callable[[], Column], row_names: Sequence[str], at_once: Iterable[_Name] = ()
+    ) -> None:
+        """``row_names`` has an entry for each row. Names ``at_once`` are arrays from their first row on."""
+        self._new_column = new_column
+        self._row_names = row_names
+        self._at_once = frozenset(at_once)
+        self.arrays: dict[_Name, Column] = {}
+        self._by_row: dict[int, dict[_Name, int]] = {}
+        """The numbers of all names without an array."""
+        self._rows: dict[_Name, set[int]] = {}
+        """The rows where they are."""
+
+    def __len__(self) -> int:
+        """Number of names."""
+        return len(self.arrays) + len(self._rows)
+
+    def __iter__(self) -> Iterator[_Name]:
+        yield from self.arrays
+        yield from self._rows
+
+    def values(self, name: _Name) -> Ints | None:
+        """The number in each row; None for a name that nothing was written for, which is 0 everywhere."""
+        column = self.arrays.get(name)
+        if column is None:
+            rows = self._rows.get(name)
+            if rows is None:
+                return None
+            column = self._filled(name, rows)
+        values: Ints = column.values
+        return values
+
+    def item(self, name: _Name, row: int) -> int:
+        """The number in one row."""
+        column = self.arrays.get(name)
+        if column is not None:
+            number: int = column.values.item(row)
+            return number
+        numbers = self._by_row.get(row)
+        return numbers.get(name, 0) if numbers else 0
+
+    def add(self, name: _Name, row: int, amount: int) -> None:
+        """Add ``amount`` in a row; beyond 64 bits it wraps around, as upstream's does."""
+        column = self.arrays.get(name)
+        if column is not None:
+            column.add(row, amount)
+            return
+        total = self.item(name, row) + amount
+        self.write(name, row, total if total in INT64 else wrap_int64(total))
+
+    def write(self, name: _Name, row: int, number: int) -> None:
+        """Write the number in one row."""
+        column = self.arrays.get(name)
+        if column is not None:
+            column.writable[row] = number
+            return
+        rows = self._rows.get(name)
+        if rows is None:
+            if name in self._at_once:
+                self.arrays[name] = column = self._new_column()
+                column.writable[row] = number
+                return
+            rows = self._rows[name] = set()
+        if number:
+            rows.add(row)
+            self._by_row.setdefault(row, {})[name] = number
+            if len(rows) > max(_FEW_ROWS, len(self._row_names) // _ROWS_PER_ARRAY):
+                self.arrays[name] = self._filled(name, rows)
+                self.drop_few(name)
+        elif row in rows:
+            rows.remove(row)
+            self._forget(name, row)
+
+    def write_row(self, row: int, numbers: Mapping[_Name, int]) -> None:
+        """Write all names in one row: 0 for those that are not in ``numbers``."""
+        for name, column in self.arrays.items():
+            if name not in numbers:
+                column.writable[row] = 0
+        for name in self._by_row.get(row, {}).keys() - numbers.keys():
+            self.write(name, row, 0)
+        for name, number in numbers.items():
+            self.write(name, row, number)
+
+    def drop(self, name: _Name) -> None:
+        """Forget a name, if it is known."""
+        if self.arrays.pop(name, None) is None:
+            self.drop_few(name)
+
+    def drop_few(self, name: _Name) -> None:
+        """Forget the numbers of a name that are not in an array."""
+        for row in self._rows.pop(name, ()):
+            self._forget(name, row)
+
+    def move(self, source: int, target: int) -> None:
+        """Let the numbers without an array in row ``source`` be in ``target``, instead of those there."""
+        for row, instead in ((target, None), (source, target)):
+            numbers = self._by_row.pop(row, {})
+            for name in numbers:
+                self._rows[name].remove(row)
+                if instead is not None:
+                    self._rows[name].add(instead)
+            if instead is not None and numbers:
+                self._by_row[instead] = numbers
+
+    def _filled(self, name: _Name, rows: Iterable[int]) -> Column:
+        column = self._new_column()
+        for row in rows:
+            column.writable[row] = self._by_row[row][name]
+        return column
+
+    def _forget(self, name: _Name, row: int) -> None:
+        numbers = self._by_row[row]
+        del numbers[name]
+        if not numbers:
+            del self._by_row[row]
+
+
 _Value = TypeVar("_Value", bound=Hashable)
 
 
@@ -258,47 +389,48 @@ def requests_or_nothing(pod: Pod) -> Requests:
         return _NOTHING
 
 
+COMMON_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+"""Nearly every node offers these, and nearly every pod requests them."""
+
+
 class RequestedResources:
-    """A column for each resource that some pod on a node requests."""
+    """The amount of each resource that the pods on each node request."""
 
-    __slots__ = ("_new_column", "_pods_by_resource", "columns")
+    __slots__ = ("_pods_by_resource", "columns")
 
-    def __init__(self, new_column: Callable[[], Column]) -> None:
-        self._new_column = new_column
+    def __init__(self, columns: ColumnsByName[str]) -> None:
+        """``columns`` are empty."""
+        self.columns = columns
         self._pods_by_resource: dict[str, int] = {}
-        self.columns: dict[str, Column] = {}
-
-    def column(self, resource: str) -> Column:
-        """The column of ``resource``; a new one when no pod on a node requests it so far."""
-        column = self.columns.get(resource)
-        if column is None:
-            column = self.columns[resource] = self._new_column()
-        return column
 
     def add(self, row: int, amounts: Amounts) -> None:
         """Count a pod that requests ``amounts`` in a row."""
         columns, pods_by_resource = self.columns, self._pods_by_resource
+        arrays = columns.arrays
         for resource, amount in amounts.items():
             if amount:
                 pods_by_resource[resource] = pods_by_resource.get(resource, 0) + 1
-                column = columns[resource] if resource in columns else self.column(resource)
-                column.add(row, amount)
+                if resource in arrays:
+                    arrays[resource].add(row, amount)
+                else:
+                    columns.add(resource, row, amount)
 
     def remove(self, row: int, amounts: Amounts) -> None:
         """Take back what :meth:`add` counted in a row, and drop the columns that nobody needs any more."""
         columns, pods_by_resource = self.columns, self._pods_by_resource
         for resource, amount in amounts.items():
             if amount:
-                columns[resource].add(row, -amount)
+                columns.add(resource, row, -amount)
                 pods_by_resource[resource] -= 1
                 if not pods_by_resource[resource]:
-                    del pods_by_resource[resource], columns[resource]
+                    del pods_by_resource[resource]
+                    columns.drop(resource)
 
-    def drop_unused(self, *resources: str) -> None:
+    def drop_unused(self, resources: Iterable[str]) -> None:
         """Drop the columns of those ``resources`` that no pod on a node requests."""
         for resource in resources:
             if resource not in self._pods_by_resource:
-                del self.columns[resource]
+                self.columns.drop(resource)
 
 
 class LowestPriorities:
@@ -358,36 +490,36 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 
 class PortCounts:
-    """The number of pods on each node that bind a port; a column for each port that some pod binds."""
+    """The number of pods on each node that bind a port."""
 
-    def __init__(self, new_column: Callable[[], Column]) -> None:
-        self._new_column = new_column
-        self._columns: dict[tuple[str, int], dict[str, Column]] = {}
-        """By protocol and number, then by address."""
+    def __init__(self, columns: ColumnsByName[HostPort]) -> None:
+        """``columns`` are empty."""
+        self.columns = columns
+        self._ports: dict[tuple[str, int], dict[str, HostPort]] = {}
+        """Those that some pod binds, by protocol and number, then by address."""
         self._total: Counter[HostPort] = Counter()
 
-    def __iter__(self) -> Iterator[Column]:
-        for columns in self._columns.values():
-            yield from columns.values()
+    def __iter__(self) -> Iterator[HostPort]:
+        return iter(self.columns)
 
-    def users(self, port: HostPort) -> Sequence[Ints]:
-        """The number of pods on each node that bind ``port`` or a port in conflict with it; an array per address."""
-        columns = self._columns.get((port.protocol, port.number))
-        if columns is None:
+    def conflicting(self, port: HostPort) -> Sequence[HostPort]:
+        """The ports in conflict with ``port`` that some pod binds, itself among them."""
+        by_address = self._ports.get((port.protocol, port.number))
+        if by_address is None:
             return ()
-        addresses = columns if port.address == EVERY_ADDRESS else (EVERY_ADDRESS, port.address)
-        return [columns[address].values for address in addresses if address in columns]
+        addresses = by_address if port.address == EVERY_ADDRESS else (EVERY_ADDRESS, port.address)
+        return [by_address[address] for address in addresses if address in by_address]
 
     def count(self, row: int, ports: Iterable[HostPort], sign: int) -> None:
         """Count a pod that binds ``ports`` in a row (1), or take it back (-1)."""
         for port in ports:
-            columns = self._columns.setdefault((port.protocol, port.number), {})
-            column = columns.get(port.address)
-            if column is None:
-                column = columns[port.address] = self._new_column()
-            column.writable[row] += sign
+            self._ports.setdefault((port.protocol, port.number), {})[port.address] = port
+            self.columns.add(port, row, sign)
             self._total[port] += sign
             if not self._total[port]:
-                del self._total[port], columns[port.address]
-                if not columns:
-                    del self._columns[port.protocol, port.number]
+                del self._total[port]
+                self.columns.drop(port)
+                by_address = self._ports[port.protocol, port.number]
+                del by_address[port.address]
+                if not by_address:
+                    del self._ports[port.protocol, port.number]

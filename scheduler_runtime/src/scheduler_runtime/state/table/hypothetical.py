@@ -8,13 +8,14 @@ count in addition follows by their add_pod and remove_pod.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.state.objects import Container, Pod, Requests
-from scheduler_runtime.state.objects.quantity import wrap_int64
+from scheduler_runtime.state.objects.pod_requests import Amounts
 from scheduler_runtime.state.table.columns import (
     Column,
     Ints,
@@ -25,22 +26,14 @@ from scheduler_runtime.state.table.columns import (
 )
 
 
-class UndoLog:
-    """Columns and ports that hypothetical pods add to the table, to be removed again."""
+class BoundPorts:
+    """Ports that hypothetical pods bind or give up, to be given back."""
 
-    __slots__ = ("_bound", "_new_resources", "_ports", "_requested")
+    __slots__ = ("_bound", "_ports")
 
-    def __init__(self, requested: RequestedResources, ports: PortCounts) -> None:
-        self._requested = requested
+    def __init__(self, ports: PortCounts) -> None:
         self._ports = ports
-        self._new_resources: list[str] = []
         self._bound: list[tuple[int, Pod, int]] = []
-
-    def column(self, resource: str) -> Column:
-        """The requests for ``resource``; a new column if no pod on a node requests it."""
-        if resource not in self._requested.columns:
-            self._new_resources.append(resource)
-        return self._requested.column(resource)
 
     def bind(self, row: int, pod: Pod, sign: int) -> None:
         """Let ``pod`` bind its ports in ``row`` (1), or give them up (-1)."""
@@ -48,8 +41,7 @@ class UndoLog:
         self._bound.append((row, pod, sign))
 
     def undo(self) -> None:
-        """Remove the new columns and give back the ports."""
-        self._requested.drop_unused(*self._new_resources)
+        """Give back the ports."""
         # In reverse: no port that is in use may seem unused in between, for then its column is dropped.
         for row, pod, sign in reversed(self._bound):
             self._ports.count(row, host_ports(pod), -sign)
@@ -67,16 +59,7 @@ def may_bind_ports(pod: Pod) -> bool:
 class HypotheticalNode:
     """One node whose pods are changed; ``restore`` puts everything back exactly as it was."""
 
-    __slots__ = (
-        "_changed_columns",
-        "_counts",
-        "_pods",
-        "_pods_before",
-        "_requested",
-        "_requested_before",
-        "_row",
-        "_undo_log",
-    )
+    __slots__ = ("_bound_ports", "_counts", "_pods", "_pods_before", "_requested", "_requested_before", "_row")
 
     def __init__(
         self,
@@ -89,12 +72,11 @@ class HypotheticalNode:
         self._row = row
         self._pods = pods
         self._counts = counts
-        self._undo_log = UndoLog(requested, ports)
+        self._requested = requested
+        self._bound_ports = BoundPorts(ports)
         self._pods_before = pods[row]
-        self._changed_columns: dict[str, NDArray[Any]] = {}
-        # Plain integers: reading and writing numpy arrays item by item for each pod would take longer.
-        self._requested = {resource: column.writable.item(row) for resource, column in requested.columns.items()}
-        self._requested_before = self._requested.copy()
+        self._requested_before: dict[str, int] = {}
+        """The requests for the resources that were changed."""
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node. Raises ValueError when it is there already."""
@@ -115,9 +97,10 @@ class HypotheticalNode:
         row = self._row
         self._pods[row] = self._pods_before
         self._counts.writable[row] = len(self._pods_before)
-        for resource, column in self._changed_columns.items():
-            column[row] = self._requested_before.get(resource, 0)
-        self._undo_log.undo()
+        for resource, amount in self._requested_before.items():
+            self._requested.columns.write(resource, row, amount)
+        self._requested.drop_unused(self._requested_before)
+        self._bound_ports.undo()
 
     def _own_pods(self) -> dict[str, Pod]:
         """A copy of the node's pods, made with the first change: most nodes are asked about as they are."""
@@ -126,18 +109,15 @@ class HypotheticalNode:
         return self._pods[self._row]
 
     def _count(self, pod: Pod, sign: int) -> None:
-        row, requested, columns = self._row, self._requested, self._changed_columns
+        row, columns, before = self._row, self._requested.columns, self._requested_before
         for resource, amount in requests_or_nothing(pod).amounts.items():
-            if not amount:
-                continue
-            value = requested[resource] = wrap_int64(requested.get(resource, 0) + sign * amount)
-            column = columns.get(resource)
-            if column is None:
-                column = columns[resource] = self._undo_log.column(resource).writable
-            column[row] = value
+            if amount:
+                if resource not in before:
+                    before[resource] = columns.item(resource, row)
+                columns.add(resource, row, sign * amount)
         self._counts.writable[row] = len(self._pods[row])
         if may_bind_ports(pod):
-            self._undo_log.bind(row, pod, sign)
+            self._bound_ports.bind(row, pod, sign)
 
 
 class _EqualPods(NamedTuple):
@@ -159,14 +139,8 @@ class HypotheticalNodes:
     """
 
     __slots__ = (
-        "_counts",
-        "_kinds",
-        "_pods",
-        "_pods_before",
-        "_requested",
-        "_requested_before",
-        "_rows",
-        "_undo_log",
+        *("_bound_ports", "_counts", "_kinds", "_pods", "_pods_before"),
+        *("_requested", "_requested_before", "_requested_before_by_row", "_rows"),
     )
 
     def __init__(
@@ -182,12 +156,13 @@ class HypotheticalNodes:
         self._pods = pods
         self._counts = counts
         self._requested = requested
-        self._undo_log = UndoLog(requested, ports)
+        self._bound_ports = BoundPorts(ports)
         self._kinds: dict[int, _EqualPods] = {}
         self._pods_before = {row: pods[row] for row in rows.tolist()}
-        self._requested_before: dict[str, Ints] = {
-            name: column.writable[rows] for name, column in requested.columns.items()
-        }
+        self._requested_before: dict[str, Ints] = {}
+        """The requests in all rows, for the resources that were changed and are arrays."""
+        self._requested_before_by_row: dict[tuple[str, int], int] = {}
+        """The requests for other resources that were changed."""
         for row, before in self._pods_before.items():
             pods[row] = before.copy()
 
@@ -209,21 +184,45 @@ class HypotheticalNodes:
                 places.append(place)
                 numbers.append(kind.number)
                 if kind.may_bind_ports or (kind.containers is not pod.spec.containers and may_bind_ports(pod)):
-                    self._undo_log.bind(row, pod, sign)
+                    self._bound_ports.bind(row, pod, sign)
         if not places:
             return
         rows = self._rows[places]  # A row occurs once for each of its pods.
         np.add.at(self._counts.writable, rows, sign)
         amounts = [kind.requests.amounts for kind in kinds.values()]
+        arrays, others = self._requested.columns.arrays, set[str]()
         for resource in dict.fromkeys(name for one in amounts for name, amount in one.items() if amount):
+            if resource not in arrays:
+                others.add(resource)
+                continue
+            column = arrays[resource].writable
+            if resource not in self._requested_before:
+                self._requested_before[resource] = column[self._rows]
             by_kind = np.array([one.get(resource, 0) for one in amounts], np.int64)
-            np.add.at(self._undo_log.column(resource).writable, rows, sign * by_kind[numbers])
+            np.add.at(column, rows, sign * by_kind[numbers])
+        if others:
+            self._change_in_rows(rows.tolist(), [amounts[number] for number in numbers], others, sign)
+
+    def _change_in_rows(
+        self, rows: Sequence[int], amounts: Sequence[Amounts], resources: AbstractSet[str], sign: int
+    ) -> None:
+        """Change the requests for ``resources``, which few nodes have, by those of a pod in each of ``rows``."""
+        columns, before = self._requested.columns, self._requested_before_by_row
+        for row, of_pod in zip(rows, amounts, strict=True):
+            for resource in of_pod.keys() & resources:
+                before.setdefault((resource, row), columns.item(resource, row))
+                columns.add(resource, row, sign * of_pod[resource])
 
     def restore(self) -> None:
         """Put everything back."""
-        for row, before in self._pods_before.items():
-            self._pods[row] = before
-        self._counts.writable[self._rows] = [len(before) for before in self._pods_before.values()]
-        self._undo_log.undo()
-        for name, column in self._requested.columns.items():
-            column.writable[self._rows] = self._requested_before.get(name, 0)
+        for row, pods in self._pods_before.items():
+            self._pods[row] = pods
+        self._counts.writable[self._rows] = [len(pods) for pods in self._pods_before.values()]
+        columns = self._requested.columns
+        for resource, before in self._requested_before.items():
+            columns.arrays[resource].writable[self._rows] = before
+        # Later: a resource may have become an array when it was changed already.
+        for (resource, row), amount in self._requested_before_by_row.items():
+            columns.write(resource, row, amount)
+        self._requested.drop_unused({resource for resource, _ in self._requested_before_by_row})
+        self._bound_ports.undo()

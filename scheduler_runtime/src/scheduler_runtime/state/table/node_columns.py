@@ -9,8 +9,10 @@ import numpy as np
 from scheduler_runtime.state.objects import Node, Pod, Taint
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS, ExistingTerms, TermKind
 from scheduler_runtime.state.table.columns import (
+    COMMON_RESOURCES,
     ChangeLog,
     Column,
+    ColumnsByName,
     InternedColumn,
     LabelColumn,
     LowestPriorities,
@@ -44,8 +46,8 @@ class NodeColumns:
         self._capacity = _FIRST_CAPACITY
         self.zeros = self.new_ints()
         """Stands for a resource that no node offers or no pod requests."""
-        self.allocatable: dict[str, Column] = {}
-        self.requested = RequestedResources(self.new_ints)
+        self.allocatable = ColumnsByName[str](self.new_ints, self.names, COMMON_RESOURCES)
+        self.requested = RequestedResources(ColumnsByName(self.new_ints, self.names, COMMON_RESOURCES))
         self.scored = {"cpu": self.new_ints(), "memory": self.new_ints()}
         self.pod_counts = self.new_ints()
         self.max_pods = self.new_ints()
@@ -53,7 +55,7 @@ class NodeColumns:
         self.taints: InternedColumn[tuple[Taint, ...]] = InternedColumn(self.new_ints())
         self.features: InternedColumn[tuple[str, ...]] = InternedColumn(self.new_ints())
         self.images = Images(self.new_column, self.rows)
-        self.ports = PortCounts(self.new_ints)
+        self.ports = PortCounts(ColumnsByName(self.new_ints, self.names))
         self.lowest_priorities = LowestPriorities(self.pods, self.changes, self.new_ints)
         self.labels: dict[str, WritableLabels] = {}
         """Only the labels that somebody asked for."""
@@ -110,6 +112,8 @@ class NodeColumns:
         for column in self._columns():
             column.writable[row] = column.writable[last]
             column.writable[last] = 0  # A row that is added later starts from zeros.
+        for columns in (self.allocatable, self.requested.columns, self.ports.columns):
+            columns.move(last, row)
         for label in self.labels.values():
             label.move(last, row)
         for counts in self._all_match_counts():
@@ -140,13 +144,13 @@ class NodeColumns:
             counts.resize(rows, self._capacity)
 
     def _columns(self) -> Iterator[Column]:
-        yield from self.allocatable.values()
-        yield from self.requested.columns.values()
+        yield from self.allocatable.arrays.values()
+        yield from self.requested.columns.arrays.values()
+        yield from self.ports.columns.arrays.values()
         yield from self.scored.values()
         yield from (self.pod_counts, self.max_pods, self.unschedulable, self.zeros)
         yield from (self.taints.column, self.features.column)
         yield from self.images
-        yield from self.ports
 
     def _all_match_counts(self) -> Iterator[MatchCounts]:
         yield from self.match_counts

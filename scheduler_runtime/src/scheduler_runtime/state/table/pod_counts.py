@@ -61,12 +61,12 @@ class PodSelection:
     @property
     def size(self) -> int:
         """Approximate memory in bytes: users write thousands of requirements, and of values."""
-        values = sum([len(requirement.values) for requirement in self.requirements])
-        namespaces = sum([len(selector.namespaces or ()) for selector in self.selectors])
-        requirements = sum([len(selector.requirements) for selector in self.selectors])
-        return _BYTES_OF_A_REQUIREMENT * (len(self.selectors) + requirements) + _BYTES_OF_A_VALUE * (
-            values + namespaces
-        )
+        size = 0
+        for selector in self.selectors:
+            size += _BYTES_OF_A_REQUIREMENT + _BYTES_OF_A_VALUE * len(selector.namespaces or ())
+            for requirement in selector.requirements:
+                size += _BYTES_OF_A_REQUIREMENT + _BYTES_OF_A_VALUE * len(requirement.values)
+        return size
 
     @property
     def requirements(self) -> Iterator[Requirement]:
@@ -238,8 +238,9 @@ class MatchCountsCache:
                 if number:
                     counts.add(row, number)
             self._counts[selection] = counts
-            if selection.size > _LARGE:
-                self._large[selection] = selection.size
+            own_size = selection.size
+            if own_size > _LARGE:
+                self._large[selection] = own_size
             self._index.add(selection.requirements, selection, counts)
         self._counts.move_to_end(selection)
         size = counts.size

@@ -76,22 +76,35 @@ class TableReader:
     @property
     def resources(self) -> frozenset[str]:
         """Every resource that some node offers or some pod on a node requests."""
-        return frozenset(self._columns.allocatable) | frozenset(self._columns.requested.columns)
+        return frozenset(self._columns.allocatable).union(self._columns.requested.columns)
 
     def allocatable(self, resource: str) -> Ints:
         """The amount that each node offers: cpu in thousandths, everything else in whole units."""
-        columns = self._columns
-        return columns.allocatable.get(resource, columns.zeros).values
+        values = self._columns.allocatable.values(resource)
+        return self._columns.zeros.values if values is None else values
+
+    def allocatable_in(self, row: int, resource: str) -> int:
+        """The amount that one node offers."""
+        return self._columns.allocatable.item(resource, row)
 
     def requested(self, resource: str) -> Ints:
         """The amount that the pods on each node request."""
-        columns = self._columns
-        return columns.requested.columns.get(resource, columns.zeros).values
+        values = self._columns.requested.columns.values(resource)
+        return self._columns.zeros.values if values is None else values
+
+    def requested_in(self, row: int, resource: str) -> int:
+        """The amount that the pods on one node request."""
+        return self._columns.requested.columns.item(resource, row)
 
     def scored(self, resource: str) -> Ints:
         """As :meth:`requested`, but with 100m and 200Mi for each container that requests no cpu or memory."""
         column = self._columns.scored.get(resource)
         return self.requested(resource) if column is None else column.values
+
+    def scored_in(self, row: int, resource: str) -> int:
+        """As :meth:`scored`, for one node."""
+        column = self._columns.scored.get(resource)
+        return self.requested_in(row, resource) if column is None else int(column.values.item(row))
 
     @property
     def pod_counts(self) -> Ints:
@@ -135,7 +148,14 @@ class TableReader:
 
     def port_users(self, port: HostPort) -> Sequence[Ints]:
         """The number of pods on each node that bind ``port`` or a port in conflict with it; an array per address."""
-        return self._columns.ports.users(port)
+        ports = self._columns.ports
+        users = (ports.columns.values(other) for other in ports.conflicting(port))
+        return [numbers for numbers in users if numbers is not None]
+
+    def is_port_used(self, row: int, port: HostPort) -> bool:
+        """True if a pod on one node binds ``port`` or a port in conflict with it."""
+        ports = self._columns.ports
+        return any(ports.columns.item(other, row) > 0 for other in ports.conflicting(port))
 
     def image(self, name: str) -> Image | None:
         """The image called ``name``; None when no node has it."""
@@ -297,10 +317,7 @@ class Table(TableReader):
         columns = self._columns
         columns.changes.add(row)
         columns.nodes_version += 1
-        for resource in allocatable.keys() - columns.allocatable.keys() - {"pods"}:
-            columns.allocatable[resource] = columns.new_ints()
-        for resource, column in columns.allocatable.items():
-            column.writable[row] = allocatable.get(resource, 0)
+        columns.allocatable.write_row(row, {name: amount for name, amount in allocatable.items() if name != "pods"})
         columns.max_pods.writable[row] = allocatable.get("pods", 0)
         columns.unschedulable.writable[row] = node.spec.unschedulable
         columns.images.add(node.metadata.name, row, node.status.images)
@@ -324,7 +341,7 @@ class Table(TableReader):
         for key in columns.label_keys.remove(node.metadata.labels or {}):
             columns.labels.pop(key, None)
         for resource in self._nodes_by_resource.remove(allocatable_of(node)):
-            columns.allocatable.pop(resource, None)
+            columns.allocatable.drop(resource)
 
     def _count(self, row: int, pod: Pod, sign: int, counted: _Counted | None = None) -> None:
         requests, ports, terms = counted or _Counted.of(pod)
