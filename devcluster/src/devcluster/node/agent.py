@@ -28,12 +28,12 @@ async def run_node(config: Config) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(Registration(config, api).keep())
-                group.create_task(_Pods(host, group).follow())
+                group.create_task(PodLives(host, group).follow())
         finally:
             await processes.end_all(_ENDING_SECONDS)
 
 
-class _Pods:
+class PodLives:
     """The pods bound to this node, by uid: a second pod of the same name is another pod."""
 
     def __init__(self, host: Host, group: asyncio.TaskGroup) -> None:
@@ -65,11 +65,16 @@ class _Pods:
             self._update(item)
 
     def _update(self, pod: Object) -> None:
+        """Take in a new state of a pod. A state that cannot be taken in is left out, and no other pod notices."""
         uid = pod["metadata"]["uid"]
-        if uid in self._lives:
-            self._lives[uid].update(pod)
-        else:
+        try:
+            if uid in self._lives:
+                self._lives[uid].update(pod)
+                return
             self._lives[uid] = self._new_life(pod)
+        except Exception:
+            logger.exception("the pod %s is set aside until its object changes", pod["metadata"].get("name"))
+        else:
             self._group.create_task(self._see_through(uid))
 
     def _remove(self, uid: str) -> None:
@@ -82,20 +87,17 @@ class _Pods:
 
     async def _see_through(self, uid: str) -> None:
         """Run a pod to its end. A fault of ours costs this pod a restart, and no other pod anything."""
-        while True:
-            life = self._lives[uid]
-            try:
-                await life.run()
-            except Exception:
-                logger.exception("the pod %s is started anew after a fault of the node", life.name)
-                await asyncio.sleep(_CRASHED_SECONDS)
-            else:
-                del self._lives[uid]
-                return
+        life = self._lives[uid]
+        try:
+            await life.run()
+        except Exception:
+            logger.exception("the pod %s is started anew after a fault of the node", life.name)
+            await asyncio.sleep(_CRASHED_SECONDS)
             del self._lives[uid]
-            if life.has_vanished:
-                return
-            self._lives[uid] = self._new_life(life.pod)
+            if not life.has_vanished:
+                self._update(life.pod)
+        else:
+            del self._lives[uid]
 
 
 def pod_address(uid: str, in_use: Container[str]) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import aiohttp
 
+from devcluster.node.decoding import decode
+
 Object = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
@@ -75,8 +77,11 @@ class NodeApi:
     ) -> Object:
         limit = aiohttp.ClientTimeout(total=_CALL_SECONDS)
         async with self._request(verb, path, body=body, query=query, form=form, limit=limit) as response:
-            answer: Object = await response.json(content_type=None)
-            return answer
+            text = await response.read()
+            try:
+                return decode(text, f"{verb} {path}")
+            except ValueError as error:
+                raise ApiError(0, f"{verb} {path}: the answer is not JSON: {text[:80]!r}") from error
 
     @asynccontextmanager
     async def stream(self, path: str, idle_seconds: float, **query: str) -> AsyncIterator[AsyncIterator[bytes]]:

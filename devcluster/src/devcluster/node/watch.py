@@ -5,7 +5,6 @@ again, and the consumer compares.
 """
 
 import asyncio
-import json
 import logging
 import random
 from collections.abc import AsyncIterator
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 from devcluster.node.api import ApiError, NodeApi, Object
 from devcluster.node.clock import Backoff
+from devcluster.node.decoding import decode
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ async def _changes(
     async with api.stream(path, _IDLE_SECONDS, resourceVersion=version, **query) as lines:
         async for line in lines:
             try:
-                event = json.loads(line)
+                event = decode(line, f"GET {path}")
             except ValueError as error:
                 raise ApiError(0, f"GET {path}: a line of the watch is not JSON: {line[:80]!r}") from error
             kind, item = event["type"], event["object"]

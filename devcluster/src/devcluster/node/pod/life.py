@@ -49,7 +49,6 @@ class PodLife:
         self._status = StatusWriter(host.api, pod, self._report)
         self._recorder = Recorder(host.api, host.config.node_name, pod)
         self._tokens = Tokens(host.api, pod, host.config.token_refresh_at)
-        self._volumes = PodVolumes(host.config, host.objects, pod, self._directory, self._wake)
         self._woken = asyncio.Event()  # an object that the pod waits for may have changed
         self._stopping = asyncio.Event()  # no container may start any more
         self._stops: asyncio.Queue[float] = asyncio.Queue()  # grace periods in seconds
@@ -58,6 +57,8 @@ class PodLife:
         self._mounted = self._ended = False
         self._failure: tuple[str, str] | None = None
         self._make_containers()
+        # Last, because it follows objects until ``close``: whatever raises before leaves nothing behind.
+        self._volumes = PodVolumes(host.config, host.objects, pod, self._directory, self._wake)
         self.update(pod)
 
     async def run(self) -> None:
