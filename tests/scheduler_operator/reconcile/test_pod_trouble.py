@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.reconcile.scheduler_state import find_pod_trouble
+from scheduler_operator.reconcile.scheduler_state import find_pod_trouble, last_words
 
 PULL = {"reason": "ErrImagePull", "message": "manifest unknown"}
 BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}
@@ -43,8 +43,7 @@ def pod(name: str, waiting: Any = None, last: Any = None, *, template: str = "ne
         pytest.param([pod("a", CONFIG)], "pod home/a waits: CreateContainerConfigError: ", False, id="may-pass"),
         pytest.param(
             [pod("a", BACK_OFF, crashed())],
-            "pod home/a waits: CrashLoopBackOff: back-off 20s restarting failed container; "
-            "it ended with exit code 2: no such plugin",
+            "pod home/a waits: CrashLoopBackOff: it ended with exit code 2: no such plugin",
             True,
             id="crashes",
         ),
@@ -99,3 +98,43 @@ def test_pods_created_in_one_second_are_distinguished_by_the_image_they_are_to_r
     assert result is not None
     assert str(result) == "pod home/after waits: ErrImageNeverPull: there is no new"
     assert find_pod_trouble([made("before", "old")], images=["new"]) is None
+
+
+INFO = "2026-01-01T00:00:00.000Z INFO serves health, metrics and pages at=https://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        pytest.param(
+            f"{INFO}\n/var/lib/node/pods/1/config.yaml: profiles[0].plugins: is not a field\n",
+            "config.yaml: profiles[0].plugins: is not a field",
+            id="a-sentence-behind-what-is-no-error",
+        ),
+        pytest.param(f"/etc/berth/config.yaml: a\n/etc/berth/config.yaml: b\n{INFO}", "config.yaml: b; config.yaml: a"),
+        pytest.param(f"{INFO}\n2026-01-01T00:00:00.000Z ERROR no credentials because=x", "no credentials because=x"),
+        pytest.param(
+            'Traceback (most recent call last):\n  File "/x.py", line 1, in x\n    y()\nKeyError: 1\n', "KeyError: 1"
+        ),
+        pytest.param(
+            'I0101 00:00:00.000000       1 serving.go:1] "Generated"\n'
+            'E0101 00:00:00.000000       1 run.go:72] "command failed" err="no such plugin"\n',
+            '"command failed" err="no such plugin"',
+            id="kube-scheduler",
+        ),
+        pytest.param(
+            '{"ts": "x", "level": "info", "msg": "a"}\n{"level": "error", "msg": "b"}', '{"level": "error", "msg": "b"}'
+        ),
+        pytest.param(INFO, INFO, id="no-error-at-all"),
+        pytest.param("", "", id="nothing"),
+        pytest.param("\n".join("abcdefgh"), "h; g; f; e; d", id="many"),
+    ],
+)
+def test_the_last_words_of_a_process_are_its_errors(log: str, expected: str) -> None:
+    assert last_words(log) == expected
+
+
+def test_a_crash_without_a_word_is_told_by_its_code() -> None:
+    trouble = find_pod_trouble([pod("a", BACK_OFF, {"exitCode": 137, "reason": "OOMKilled"})])
+    assert str(trouble) == "pod home/a waits: CrashLoopBackOff: it ended with exit code 137: OOMKilled"
+    assert "back-off 20s" in str(find_pod_trouble([pod("a", BACK_OFF)]))

@@ -57,7 +57,6 @@ PROFILE_COLUMNS = [
     AGE,
     _column("Plugins", ".status.plugins", priority=1, description="Differences of the plugins from the defaults"),
     _ready("Message", "message", priority=1),
-    _column("Hash", ".status.configHash", priority=1),
 ]
 PLUGIN_CONFIG_COLUMNS = [
     _column("Plugin", ".spec.plugin"),

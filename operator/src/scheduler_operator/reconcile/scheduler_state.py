@@ -6,6 +6,7 @@ and the reason why a pod does not run is written by a kubelet into the state of 
 a condition.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,6 +23,14 @@ _CRASH_LOOP = "CrashLoopBackOff"
 _RESTARTS_OF_A_LOOP = 2
 _STEADY_SECONDS = 600.0
 """After a container has run so long, a kubelet forgets earlier crashes."""
+
+
+_MAX_LAST_WORDS = 5
+_NO_ERROR = re.compile(r"""\s|Traceback |\S+Z (DEBUG|INFO|WARNING) |[IW]\d{4} |\{.*"level": ?"(debug|info|warning)\"""")
+"""Lines of a log that are no errors: of Berth's scheduler as text and as JSON, of kube-scheduler, and of tracebacks."""
+_LINE_HEADER = re.compile(r"\S+Z (ERROR|CRITICAL) |[EF]\d{4} [0-9:.]+ +\d+ \S+\] ")
+"""The beginning of a line about an error: when, and where in the program."""
+_FILE_OF_DOCUMENT = re.compile(r"/\S*/(config\.yaml|berth\.yaml)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +131,9 @@ class PodTrouble:
             # Between two crashes of a loop the container runs for a moment, or has just ended: no reason says so then.
             has_crashed = container.get("restartCount", 0) >= _RESTARTS_OF_A_LOOP and bool(last.get("exitCode"))
             if reason == _CRASH_LOOP or (has_crashed and is_short):
-                end = f"it ended with exit code {last.get('exitCode', 'unknown')}"
-                words = " ".join(str(last.get("message") or last.get("reason") or "").split())
-                texts = (message, f"{end}: {words}" if words else end)
-                return cls(name, _CRASH_LOOP, "; ".join(filter(None, texts)), is_lasting=True)
+                end = f"it ended with exit code {last.get('exitCode', 'unknown')}" if last else message
+                words = last_words(str(last.get("message") or "")) or last.get("reason", "")
+                return cls(name, _CRASH_LOOP, f"{end}: {words}" if words else end, is_lasting=True)
             if reason and message:
                 return cls(name, reason, message, is_lasting=reason in _IMAGE_REASONS)
         for condition in status.get("conditions", ()):
@@ -201,6 +209,14 @@ def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] 
     troubles = [trouble for pod in current if _template(pod) == newest and (trouble := PodTrouble.of_pod(pod))]
     troubles.sort(key=lambda trouble: (not trouble.is_lasting, trouble.pod))
     return replace(troubles[0], others=len(troubles) - 1) if troubles else None
+
+
+def last_words(log: str) -> str:
+    """Return why a process ended, by the end of its log: the lines about errors, the last one first."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if not _NO_ERROR.match(line)] or lines[-1:]
+    words = (_FILE_OF_DOCUMENT.sub(r"\1", _LINE_HEADER.sub("", line)).strip() for line in reversed(errors))
+    return "; ".join(list(dict.fromkeys(words))[:_MAX_LAST_WORDS])
 
 
 def _template(pod: Mapping[str, Any]) -> str:

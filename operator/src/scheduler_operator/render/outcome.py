@@ -20,7 +20,8 @@ from scheduler_runtime.config import Document, EffectiveProfile, Finding, Proble
 
 PluginConfigs = Mapping[str, UserObject]
 
-SUMMARY_LENGTH = 1024
+SUMMARY_LENGTH = 60
+"""A column of ``kubectl get -o wide``; the effective plugins are in the status, too."""
 _MAX_PLACES = 3
 _PATH_LENGTH = 256
 _HEAD_LENGTH = 64
