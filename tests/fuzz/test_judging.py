@@ -16,7 +16,6 @@ from scheduler_operator.reconcile import render_process
 from scheduler_operator.reconcile.render_process import CPU_SECONDS
 from scheduler_operator.reconcile.scheduler_state import SchedulerState
 from scheduler_operator.reconcile.status import (
-    Applied,
     Excluded,
     Outcome,
     ProfileGroup,
@@ -29,7 +28,7 @@ from scheduler_operator.render.relations import joiners
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.bounds import MAX_BYTES
 from tests.fuzz.inputs import user_objects
-from tests.scheduler_operator.builders import NAMESPACE, RELEASE, V1_36
+from tests.scheduler_operator.builders import NAMESPACE, RELEASE, V1_36, applied
 
 pytestmark = pytest.mark.thorough
 FUZZ = int(os.environ.get("FUZZ", "1000"))
@@ -63,7 +62,14 @@ def judge(objects: list[dict[str, Any]]) -> None:
             assert len(shared.outcome.text) + len(shared.outcome.extras) <= MAX_BYTES
             assert len(json.dumps(shared.outcome.text)) < 3 * MAX_BYTES
             assert desired
-            outcomes.append(Applied(shared.outcome, SchedulerState()))
+            outcomes.append(
+                applied(
+                    shared.outcome,
+                    SchedulerState(),
+                    profile.relations,
+                    *(item.relations for item in members if item.name not in shared.excluded),
+                )
+            )
         else:
             outcomes.append(Rejected(shared.outcome))
         for outcome in outcomes:

@@ -14,12 +14,12 @@ import pytest
 
 from scheduler_operator.reconcile.events import stall_change
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerState
-from scheduler_operator.reconcile.status import Applied, Excluded, Outcome, ProfileGroup, Rejected, profile_statuses
+from scheduler_operator.reconcile.status import Excluded, Outcome, ProfileGroup, Rejected, profile_statuses
 from scheduler_operator.render import Rendered, render_shared
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.reload.reloader import configz_page
-from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, applied, profile
 from tests.scheduler_operator.cli.berth import berth
 
 pytestmark = pytest.mark.thorough
@@ -123,7 +123,8 @@ def operator_outputs(random: Random) -> Iterator[tuple[str, Any]]:
     group = ProfileGroup(made, (joiner,))
     outcome: Outcome
     if isinstance(shared.outcome, Rendered):
-        outcome = Applied(shared.outcome, SchedulerState(DeploymentState(replicas=2, existing=2, current=2, ready=2)))
+        state = SchedulerState(DeploymentState(replicas=2, existing=2, current=2, ready=2))
+        outcome = applied(shared.outcome, state, made, *(() if shared.excluded else (joiner,)))
     else:
         yield "problems", str(shared.outcome)
         outcome = Rejected(shared.outcome)

@@ -1,14 +1,18 @@
 """Profiles and what follows from them, for tests."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from scheduler_operator.desired.workload import Release
+from scheduler_operator.reconcile.rollout import create_revision
+from scheduler_operator.reconcile.scheduler_state import SchedulerState
+from scheduler_operator.reconcile.status import Applied, applied_status
 from scheduler_operator.render import ObjectProblems, Rendered, render
-from scheduler_operator.resources.user_object import UserObject
+from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime.catalog import Target, Version
 
 NAMESPACE = "berth-system"
@@ -40,6 +44,18 @@ def rendered(scheduler_profile: UserObject, *configs: UserObject) -> Rendered:
     outcome = render([scheduler_profile], {item.name: item for item in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Rendered), str(outcome)
     return outcome
+
+
+def applied(result: Rendered, state: SchedulerState, *profiles: UserObject) -> Applied:
+    """The outcome of a reconcile that applied ``result``."""
+    return Applied(result, create_revision(profiles or (profile(),), result, RELEASE), state)
+
+
+def status_of(scheduler_profile: UserObject, result: Rendered, state: SchedulerState) -> Status:
+    """The status of a profile, of which ``result`` was applied, perhaps for others, too."""
+    first, *others = (replace(scheduler_profile, name=name) for name in result.profiles)
+    outcome = applied(result, state, first, *others)
+    return applied_status(scheduler_profile, result, outcome.revision, state)
 
 
 def document(scheduler_profile: UserObject, *configs: UserObject) -> Any:

@@ -18,7 +18,7 @@ import devcluster
 from devcluster import Cluster
 from devcluster.model.api import AdminApi
 from devcluster.system.ports import free_port
-from scheduler_operator.resources.kinds import GENERATED
+from scheduler_operator.resources.kinds import GENERATED, REVISION
 from tests.support.eventually import eventually
 from tests.support.pages import bearer, get
 from tests.support.reading import KINDS, get_or_none
@@ -112,8 +112,21 @@ class Installed:
 
     def document(self, name: str) -> Any:
         """The document of a profile's process, ``{}`` when there is none."""
-        config_map = self.get("configmap", f"berth-{name}")
+        config_map = self.get("configmap", self.object_name("configmap", name))
         return yaml.safe_load(config_map["data"]["config.yaml"]) if config_map else {}
+
+    def object_name(self, kind: str, profile: str) -> str:
+        """The name of a profile's object."""
+        if kind != "configmap":
+            return f"berth-{profile}"
+        status = (self.get("schedulerprofile", profile) or {}).get("status", {})
+        return str(status.get("configMap", f"berth-{profile}"))
+
+    def revisions(self, name: str) -> list[Object]:
+        """The ControllerRevisions of a profile."""
+        selector = quote(f"berth.dev/profile={name}")
+        answer = self.api.get(f"{REVISION.collection(NAMESPACE)}?labelSelector={selector}")
+        return list(answer["items"])
 
     def events(self, profile: str) -> list[str]:
         events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
@@ -151,14 +164,20 @@ class RunningOperator:
         self.token_file.write_text(token)
         self.port = free_port()
         environment = {"PATH": os.environ["PATH"], "POD_NAME": name, "POD_NAMESPACE": NAMESPACE, "POD_IP": "127.0.0.1"}
-        argv = [*installed.arguments, "--kubeconfig", self._kubeconfig(installed.cluster, through), *arguments]
-        with (self.directory / "log").open("wb") as log:
-            self.process = subprocess.Popen(
-                [BIN / "berth-operator", *argv, "--secure-port", str(self.port)],
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
+        flags = [*installed.arguments, "--kubeconfig", self._kubeconfig(installed.cluster, through), *arguments]
+        self._command = [str(BIN / "berth-operator"), *flags, "--secure-port", str(self.port)]
+        self._environment = environment
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with (self.directory / "log").open("ab") as log:
+            return subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+
+    def restart(self) -> None:
+        """End it and start it again."""
+        self.end()
+        self.process = self._start()
+        self.until_leading()
 
     def _kubeconfig(self, cluster: Cluster, through: str) -> str:
         document = yaml.safe_load(cluster.kubeconfig.read_text())

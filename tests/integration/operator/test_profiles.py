@@ -65,10 +65,11 @@ def test_scaling_reaches_the_deployment(installed: Installed, lasting: str) -> N
 @pytest.mark.parametrize("kind", sorted(EVERYTHING))
 def test_what_is_deleted_is_back(installed: Installed, lasting: str, kind: str) -> None:
     before = installed.generated(lasting)[kind]["metadata"]["uid"]
-    installed.delete(kind.lower(), f"berth-{lasting}")
+    name = installed.object_name(kind.lower(), lasting)
+    installed.delete(kind.lower(), name)
 
     def another() -> bool:
-        item = installed.get(kind.lower(), f"berth-{lasting}")
+        item = installed.get(kind.lower(), name)
         return item is not None and item["metadata"]["uid"] != before
 
     eventually(another, 20)
@@ -99,9 +100,14 @@ def shape(installed: Installed, kind: str, name: str) -> Any:
 @pytest.mark.parametrize("change", sorted(CHANGES))
 def test_what_is_changed_is_changed_back(installed: Installed, lasting: str, change: str) -> None:
     kind, patch = CHANGES[change]
-    before = shape(installed, kind, f"berth-{lasting}")
-    installed.patch(kind, f"berth-{lasting}", patch)
-    eventually(lambda: shape(installed, kind, f"berth-{lasting}") == before, 20)
+    name = installed.object_name(kind, lasting)
+    before = shape(installed, kind, name)
+    installed.patch(kind, name, patch)
+    eventually(
+        lambda: shape(installed, kind, name) == before,
+        20,
+        explain=lambda: str(installed.get("schedulerprofile", lasting)),
+    )
 
 
 def test_an_event_says_who_changed_what(installed: Installed, lasting: str) -> None:

@@ -7,7 +7,6 @@ import pytest
 from scheduler_operator.cluster.field_ownership import (
     ForeignManager,
     foreign_managers,
-    is_applied_by_us,
     ownership_patch,
 )
 
@@ -76,8 +75,6 @@ def test_ours_is_what_our_manager_applied(manager: str, operation: str, name: st
     assert foreign_managers(live(OURS, stranger)) == [ForeignManager(name, ("data.x",))]
     _, managed = ownership_patch(live(OURS, stranger))
     assert managed["value"] == [{**OURS, "fieldsV1": {**OURS["fieldsV1"], **stranger["fieldsV1"]}}]
-    assert is_applied_by_us(live(stranger, OURS))
-    assert not is_applied_by_us(live(stranger))
 
 
 def test_nothing_is_adopted_before_we_have_applied() -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
@@ -78,13 +79,24 @@ def test_an_account_comes_before_its_roles_and_roles_before_their_bindings() -> 
 def test_everything_is_named_labelled_and_owned_alike() -> None:
     for kind, item in objects().items():
         metadata = item["metadata"]
-        assert metadata["name"] == "berth-bin-packing"
+        # Its ConfigMap has a name of its own for each pod template, or pods that end would read a later document.
+        assert re.fullmatch(r"berth-bin-packing(\.[0-9a-f]{10})?", metadata["name"])
+        assert ("." in metadata["name"]) == (kind == "ConfigMap")
         assert metadata.get("namespace") == (None if kind in KINDS_WITHOUT_NAMESPACE else "berth-system")
         assert metadata["labels"]["app.kubernetes.io/managed-by"] == "berth"
         assert metadata["labels"]["berth.dev/profile"] == "bin-packing"
         (owner,) = metadata["ownerReferences"]
         assert (owner["kind"], owner["name"], owner["uid"]) == ("SchedulerProfile", "bin-packing", "uid-of-bin-packing")
         assert "blockOwnerDeletion" not in owner
+
+
+def test_a_pod_template_has_a_config_map_of_its_own_and_a_document_that_pods_follow_has_not() -> None:
+    def config_map(**spec: Any) -> str:
+        return str(objects(**spec)["ConfigMap"]["metadata"]["name"])
+
+    assert config_map() == config_map(percentageOfNodesToScore=7)
+    assert len({config_map(), config_map(scheduler={"image": "other:1"}), config_map(engine="KubeScheduler")}) == 3
+    assert config_map(engine="ConfigMap") == "berth-bin-packing"
 
 
 def test_a_single_process_has_no_budget_for_disruptions() -> None:
@@ -103,9 +115,10 @@ def test_the_schedulers_pods_do_not_wait_for_themselves() -> None:
 def test_the_scheduler_starts_with_its_document_version_and_address() -> None:
     result = container(scheduler={"kubernetesVersion": "1.35", "logLevel": 0})
     assert result["command"] == ["berth-scheduler"]
+    document = objects(scheduler={"kubernetesVersion": "1.35", "logLevel": 0})["ConfigMap"]["metadata"]["name"]
     assert result["args"] == [
         *("--config", "/etc/berth/config.yaml"),
-        *("--config-map", f"{NAMESPACE}/berth-bin-packing"),
+        *("--config-map", f"{NAMESPACE}/{document}"),
         *("--extras", "/etc/berth/berth.yaml"),
         *("--kubernetes-version", "v1.35.0"),
         *("--secure-port", "10259"),

@@ -95,9 +95,9 @@ def test_rules_of_a_namespace_stay_out_of_the_cluster_role() -> None:
 
 
 def test_a_scheduler_may_touch_its_own_lease_and_config_map_by_name_and_create_neither() -> None:
-    rules = namespaced("berth-system", own_rules("berth-system", "berth-calm"))
+    rules = namespaced("berth-system", own_rules("berth-system", "berth-calm", "berth-calm.1"))
     assert {rule["resources"][0]: (rule.get("resourceNames"), rule["verbs"]) for rule in rules} == {
-        "configmaps": (["berth-calm"], ["list", "watch"]),
+        "configmaps": (["berth-calm.1"], ["list", "watch"]),
         "events": (None, ["create"]),
         "leases": (["berth-calm"], ["get", "update"]),
     }

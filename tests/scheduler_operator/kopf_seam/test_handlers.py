@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.generated_objects import GeneratedObjects
 from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.handlers import KopfMemo
@@ -15,7 +16,6 @@ from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed
 from scheduler_operator.kopf_seam.watch_stream import InterruptedStreams
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
-from scheduler_runtime.config import LoadReport
 from tests.scheduler_operator.builders import kubeconfig
 
 OWNED = {"ownerReferences": [{"kind": "SchedulerProfile", "name": "calm"}], "labels": {"berth.dev/profile": "wrong"}}
@@ -25,62 +25,29 @@ LABELLED = {"labels": {"berth.dev/profile": "calm"}}
 @pytest.fixture
 def exchanges(tmp_path: Path) -> KopfSession:
     credentials = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    feed = ObjectFeed(UserObjects(), lambda: None, lambda _: None)
-    return KopfSession(credentials, "tests", InterruptedStreams(), feed)
+    feed = ObjectFeed(UserObjects(), GeneratedObjects(), lambda: None, lambda _: None)
+    return KopfSession(credentials, "tests", InterruptedStreams(), feed, "berth-system")
 
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])
-def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], exchanges: KopfSession) -> None:
-    queued: list[Key] = []
-    asyncio.run(handlers.on_generated(meta=metadata, memo=KopfMemo(queued.append, exchanges)))
-    assert queued == [Key("SchedulerProfile", "calm")]
+@pytest.mark.parametrize("type_", [None, "MODIFIED", "DELETED"])
+def test_a_generated_object_puts_its_profile_on_the_queue(
+    metadata: dict[str, Any], type_: str | None, exchanges: KopfSession
+) -> None:
+    assert queued_by(exchanges, type_, metadata) == [(Key("SchedulerProfile", "calm"), type_ is None)]
 
 
 @pytest.mark.parametrize("labels", [{"app.kubernetes.io/managed-by": "berth"}, {"berth.dev/profile": ""}])
 def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], exchanges: KopfSession) -> None:
-    queued: list[Key] = []
-    asyncio.run(handlers.on_generated(meta={"labels": labels}, memo=KopfMemo(queued.append, exchanges)))
-    asyncio.run(
-        handlers.on_lease(type="DELETED", meta={"labels": labels}, spec={}, memo=KopfMemo(queued.append, exchanges))
-    )
-    assert queued == []
+    assert queued_by(exchanges, "MODIFIED", {"labels": labels}) == []
 
 
-def test_a_lease_matters_when_another_holds_it_or_it_is_deleted(exchanges: KopfSession) -> None:
-    queued: list[Key] = []
-    seam = KopfMemo(queued.append, exchanges)
-
-    def looks(type_: str | None, holder: str | None) -> int:
-        queued.clear()
-        asyncio.run(handlers.on_lease(type=type_, meta=OWNED, spec={"holderIdentity": holder}, memo=seam))
-        return len(queued)
-
-    story = [(None, None), ("MODIFIED", "a"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b"), ("ADDED", None)]
-    assert [looks(type_, holder) for type_, holder in story] == [0, 1, 0, 1, 1, 0]
-
-
-HASH = "4f" * 32
-
-
-def saying(error: str = "") -> dict[str, Any]:
-    """The status of a scheduler's pod."""
-    messages = LoadReport(HASH, "2026-01-01T00:00:00Z", "refused" if error else None, error)
-    return {"conditions": [{"type": "Ready"}, messages.condition()]}
-
-
-def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_deleted(exchanges: KopfSession) -> None:
-    queued: list[Key] = []
-    seam = KopfMemo(queued.append, exchanges)
-
-    def looks(type_: str | None, status: dict[str, Any]) -> int:
-        queued.clear()
-        meta = {"name": "berth-calm-x", **LABELLED}
-        asyncio.run(handlers.on_pod(type=type_, meta=meta, status=status, memo=seam))
-        return len(queued)
-
-    new, ready = {"phase": "Pending"}, {**saying(), "phase": "Running"}
-    story = [(None, new), ("MODIFIED", saying()), ("MODIFIED", ready), ("MODIFIED", saying("no")), ("DELETED", ready)]
-    assert [looks(type_, status) for type_, status in story] == [0, 1, 0, 1, 1]
+def queued_by(exchanges: KopfSession, type_: str | None, metadata: dict[str, Any]) -> list[tuple[Key, bool]]:
+    """What an event puts on the queue, and whether in bulk."""
+    queued: list[tuple[Key, bool]] = []
+    memo = KopfMemo(lambda key, in_bulk: queued.append((key, in_bulk)), exchanges)
+    asyncio.run(handlers.on_generated(type=type_, meta=metadata, memo=memo))
+    return queued
 
 
 def test_of_pods_only_those_of_schedulers_are_watched() -> None:

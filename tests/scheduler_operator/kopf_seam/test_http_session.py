@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.generated_objects import GeneratedObjects
 from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import http_session, watch_stream
 from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed, UnusableError
@@ -46,11 +47,15 @@ async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
         lists: list[str] = []
         credentials = Credentials(kubeconfig(directory, url))
         users = UserObjects()
-        feed = ObjectFeed(users, lambda: lists.append("listed"), lambda kind: lists.append(kind.plural))
-        counted: list[tuple[int, str]] = []
-        between = KopfSession(
-            credentials, "tests", InterruptedStreams(), feed, lambda status, method, _: counted.append((status, method))
+        feed = ObjectFeed(
+            users, GeneratedObjects(), lambda: lists.append("listed"), lambda kind: lists.append(kind.plural)
         )
+        counted: list[tuple[int, str]] = []
+
+        def count(status: int, method: str, _: object) -> None:
+            counted.append((status, method))
+
+        between = KopfSession(credentials, "tests", InterruptedStreams(), feed, "berth-system", count)
         try:
             yield Kopf(url, between.open_session(), lists, users, counted)
         finally:
@@ -214,7 +219,7 @@ async def test_an_object_that_cannot_be_taken_in_is_left_as_it_was_and_the_other
 
 def test_a_list_with_an_object_that_cannot_be_taken_in_is_used_without_it(caplog: pytest.LogCaptureFixture) -> None:
     users = UserObjects()
-    feed = ObjectFeed(users, lambda: None, lambda _: None)
+    feed = ObjectFeed(users, GeneratedObjects(), lambda: None, lambda _: None)
     feed.take_list(kinds.PROFILE, {"items": [raw("odd"), raw("gone")]}, is_first=True)
     odd: dict[str, object] = {"metadata": {"name": "odd"}}
     answer = feed.take_list(kinds.PROFILE, {"items": [odd, raw("new")]}, is_first=True)

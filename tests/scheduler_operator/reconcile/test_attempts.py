@@ -9,10 +9,8 @@ import pytest
 
 from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.cluster.changes import note_applied, note_deleted
-from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.reconcile.attempts import Attempts
 from scheduler_operator.reconcile.reconciler import Key
-from scheduler_operator.resources import kinds
 
 KEY = Key("SchedulerProfile", "packing")
 FOREIGN = {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:data": {"f:x": {}}}}
@@ -28,11 +26,9 @@ class Scripted:
     """A reconciler that does what it is told, and metrics that list what they count."""
 
     def __init__(self, act: Callable[[], bool] = lambda: True, *, is_listed: bool = True) -> None:
-        self.users = UserObjects()
+        self.is_ready = is_listed
         self.act = act
         self.drift: list[str] = []
-        for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG) if is_listed else ():
-            self.users.put_page(kind, [], is_first=True, is_last=True)
         clock = iter(range(100))
         self.attempts = Attempts(cast("Any", self), self, lambda: float(next(clock)))
 

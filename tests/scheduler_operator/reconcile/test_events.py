@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from scheduler_operator.cluster.objects import Repair
+from scheduler_operator.cluster.apply import Repair
 from scheduler_operator.reconcile.events import ProfileEvents, stall_change
 from scheduler_operator.resources.user_object import Status
 from scheduler_runtime.kube.events import NOTE_BYTES
@@ -91,6 +91,6 @@ def test_who_changes_an_object_is_a_line_a_minute(caplog: pytest.LogCaptureFixtu
     events = ProfileEvents(cast("Any", Posted()), "me", lambda: now)
     repair = Repair("Deployment", "berth-packing", "kubectl-edit", ("spec.replicas",))
     for now in (0.0, 1.0, 61.0):  # noqa: B007 - it is the clock
-        asyncio.run(events.record_repair(profile("packing"), repair))
+        asyncio.run(events.record(profile("packing"), repair))
     about = {"object": "Deployment/berth-packing", "by": "kubectl-edit", "fields": ["spec.replicas"]}
     assert lines(caplog) == [{"msg": "changed by somebody else, and changed back", **about}] * 2

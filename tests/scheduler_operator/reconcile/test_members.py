@@ -4,10 +4,9 @@ from typing import Any
 
 from scheduler_operator.models.status import ProfileStatus
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerState, running_members
-from scheduler_operator.reconcile.status import applied_status
 from scheduler_operator.resources.user_object import Status
 from scheduler_runtime.config import LoadReport
-from tests.scheduler_operator.builders import profile, rendered
+from tests.scheduler_operator.builders import profile, rendered, status_of
 
 PROFILE = profile()
 RENDERED = rendered(PROFILE)
@@ -23,7 +22,7 @@ def pod(name: str, says: LoadReport | None = None, **metadata: str) -> dict[str,
 
 def status(*pods: dict[str, Any]) -> Status:
     processes = DeploymentState(replicas=2, existing=2, current=2, ready=2)
-    result = applied_status(PROFILE, RENDERED, SchedulerState(processes, "a", members=running_members(pods, "a")))
+    result = status_of(PROFILE, RENDERED, SchedulerState(processes, "a", members=running_members(pods, "a")))
     times = [{**condition, "lastTransitionTime": AT} for condition in result["conditions"]]
     ProfileStatus.model_validate({**result, "conditions": times})
     return result

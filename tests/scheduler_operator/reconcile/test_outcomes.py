@@ -11,7 +11,6 @@ from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.reconcile.reconciler import Reconciler
 from scheduler_operator.reconcile.scheduler_state import SchedulerState
 from scheduler_operator.reconcile.status import (
-    Applied,
     Excluded,
     Interrupted,
     Outcome,
@@ -24,7 +23,7 @@ from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
-from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, applied, profile
 
 OWNER, GUEST = profile("owner"), profile("guest", joins="owner")
 GROUP = ProfileGroup(OWNER, [GUEST])
@@ -62,7 +61,9 @@ def test_an_outcome_concerns(outcome: Outcome, expected: dict[str, tuple[str, st
 
 
 def test_an_applied_process_reports_to_all_of_its_profiles() -> None:
-    assert ready(Applied(both_rendered(), SchedulerState())) == dict.fromkeys(("owner", "guest"), ("True", "Rendered"))
+    assert ready(applied(both_rendered(), SchedulerState(), OWNER, GUEST)) == dict.fromkeys(
+        ("owner", "guest"), ("True", "Rendered")
+    )
 
 
 def test_whoever_joins_a_rejected_profile_learns_whom_it_waits_for() -> None:
@@ -96,9 +97,9 @@ class OldStatuses:
 def test_a_status_that_the_api_server_refuses_is_followed_by_a_smaller_one() -> None:
     cluster = OldStatuses()
     unused = cast("Any", None)
-    reconciler = Reconciler(cast("Any", cluster), unused, unused, V1_36, unused, unused)
+    reconciler = Reconciler(cast("Any", cluster), unused, unused, V1_36, unused, unused, unused)
     with pytest.raises(RequestError, match="unknown field"):
-        asyncio.run(reconciler.report(GROUP, Applied(both_rendered(), SchedulerState())))
+        asyncio.run(reconciler.report(GROUP, applied(both_rendered(), SchedulerState(), OWNER, GUEST)))
     assert cluster.reasons == ["owner: RollingOut"]
     assert cluster.messages == ["trying again; the CRD is old"]
 

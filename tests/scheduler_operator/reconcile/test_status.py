@@ -10,7 +10,7 @@ from scheduler_operator.models.status import ProfileStatus
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, PodTrouble, SchedulerState
 from scheduler_operator.reconcile.status import (
     MESSAGE_LENGTH,
-    applied_status,
+    LastGood,
     excluded_status,
     interrupted_status,
     paused_status,
@@ -18,10 +18,19 @@ from scheduler_operator.reconcile.status import (
     rejected_status,
 )
 from scheduler_operator.render import ObjectProblems, Rendered, check, render
-from scheduler_operator.resources.user_object import Status, with_transition_times
+from scheduler_operator.resources.user_object import Status, UserObject, with_transition_times
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Finding, Problem, Severity
-from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile, rendered
+from tests.scheduler_operator.builders import (
+    NAMESPACE,
+    V1_36,
+    applied,
+    declaring,
+    plugin_config,
+    profile,
+    rendered,
+    status_of,
+)
 
 UNKNOWN = ObjectProblems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name", "there is no plugin 'X'"),))
 
@@ -76,7 +85,7 @@ def processes(**changes: Any) -> DeploymentState:
 )
 def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[str, tuple[str, str]]) -> None:
     scheduler_profile = profile()
-    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state))
+    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(state))
     assert conditions(status) == expected
 
 
@@ -84,15 +93,15 @@ def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[
 def test_a_version_newer_than_all_supported_ones_is_remarked_on(state: DeploymentState | None) -> None:
     newer, existing = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
-    ready, *others = applied_status(newer, rendered(newer), SchedulerState(state))["conditions"]
+    ready, *others = status_of(newer, rendered(newer), SchedulerState(state))["conditions"]
     assert ready["message"].endswith(remark)
     assert remark not in str(others)
-    assert "newer" not in str(applied_status(existing, rendered(existing), SchedulerState(state))["conditions"])
+    assert "newer" not in str(status_of(existing, rendered(existing), SchedulerState(state))["conditions"])
 
 
 def test_why_pods_are_refused_is_reported() -> None:
     scheduler_profile = profile()
-    status = applied_status(
+    status = status_of(
         scheduler_profile,
         rendered(scheduler_profile),
         SchedulerState(processes(existing=0, ready=0, failure="violates PodSecurity")),
@@ -119,8 +128,7 @@ def test_why_pods_are_refused_is_reported() -> None:
 def test_while_a_deployment_rolls_more_may_be_ready_than_are_requested(state: DeploymentState, message: str) -> None:
     scheduler_profile = profile()
     assert (
-        messages(applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(state)))["Ready"]
-        == message
+        messages(status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(state)))["Ready"] == message
     )
 
 
@@ -143,9 +151,7 @@ IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Con
 def test_what_keeps_pods_from_running_is_reported(ready: int, hindrance: PodTrouble, expected: Any) -> None:
     scheduler_profile = profile()
     state = processes(existing=3, current=1, ready=ready)
-    status = applied_status(
-        scheduler_profile, rendered(scheduler_profile), SchedulerState(state, pod_trouble=hindrance)
-    )
+    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(state, pod_trouble=hindrance))
     assert conditions(status) == expected
     assert messages(status).popitem()[1] == (
         "pod berth-system/berth-bin-packing-1 waits: ErrImageNeverPull: Container image is not present"
@@ -154,7 +160,7 @@ def test_what_keeps_pods_from_running_is_reported(ready: int, hindrance: PodTrou
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
     scheduler_profile = profile(engine="ConfigMap")
-    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
+    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState())
     assert conditions(status) == {"Ready": ("True", "Rendered")}
     assert status["configMap"] == "berth-bin-packing"
     assert "replicas" not in status
@@ -162,30 +168,39 @@ def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
 
 def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
     scheduler_profile = profile()
-    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=1)))
+    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=1)))
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
 
 
 def test_effective_plugins_have_a_weight_where_it_counts() -> None:
     scheduler_profile = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
-    plugins = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
+    plugins = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
     assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
 def test_effective_plugins_are_those_that_run() -> None:
     scheduler_profile = profile()
-    plugins = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
+    plugins = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState())["effectivePlugins"]
     output = {plugin["name"] for point in plugins.values() for plugin in point}
     assert "PodTopologySpread" in output
     assert "VolumeBinding" not in output
 
 
-def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
-    status = rejected_status(profile(status={"configHash": "abc", "readyReplicas": 2, "conditions": []}), UNKNOWN)
+def last_good(trouble: str = "", *profiles: UserObject) -> LastGood:
+    """The revision of a good profile, which two processes run."""
+    state = SchedulerState(processes(), "a-pod")
+    return LastGood(
+        applied(rendered(profiles[0] if profiles else profile()), state, *profiles).revision, state, trouble
+    )
+
+
+def test_a_mistake_stalls_the_profile_and_the_status_tells_what_runs() -> None:
+    status = rejected_status(profile(status={"leader": "dead"}), UNKNOWN, last_good())
     assert conditions(status) == {"Ready": ("False", "PluginUnknown"), "Stalled": ("True", "PluginUnknown")}
-    assert (status["configHash"], status["readyReplicas"]) == ("abc", 2)
+    assert (status["configHash"], status["readyReplicas"]) == (rendered(profile()).hash, 2)
+    assert status["leader"] == "a-pod"
     place = "spec.plugins.score.enabled[0].name"
     assert messages(status) == {
         "Ready": f"1 problem at {place}; the last good configuration stays active until that is corrected",
@@ -205,9 +220,19 @@ def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
     assert (
         rejected_status(profile(), UNKNOWN)["warningCount"] == excluded_status(profile(), UNKNOWN)["warningCount"] == 0
     )
-    warned = {"configHash": "abc", "warnings": [{"code": "Odd"}], "warningCount": 1, "conditions": []}
-    status = rejected_status(profile(status=warned), UNKNOWN)
-    assert (status["warnings"], status["warningCount"]) == ([{"code": "Odd"}], 1)
+    warned = last_good("", profile(scheduler={"clientConnection": {"qps": 1}}))
+    status = rejected_status(profile(), UNKNOWN, warned)
+    assert status["warningCount"] == len(status["warnings"]) > 0
+
+
+def test_a_last_good_configuration_that_cannot_be_maintained_says_so() -> None:
+    (ready, _) = rejected_status(profile(), UNKNOWN, last_good("PATCH x: 403"))["conditions"]
+    assert ready["message"].endswith("until that is corrected; it cannot be maintained: PATCH x: 403")
+
+
+def test_who_joined_after_the_last_good_configuration_is_not_in_it() -> None:
+    (ready, _) = rejected_status(profile("guest"), UNKNOWN, last_good())["conditions"]
+    assert "stays active, without this profile," in ready["message"]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +273,7 @@ def test_a_plugin_config_names_its_users_in_order() -> None:
 def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
     scheduler_profile = profile()
     for status in (
-        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=0))),
+        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=0))),
         rejected_status(scheduler_profile, UNKNOWN),
         paused_status(scheduler_profile, scheduler_profile.name),
     ):
@@ -267,7 +292,7 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     other = ObjectProblems("Invalid", (Problem("spec", "another"),))
     second = with_transition_times(rejected_status(scheduler_profile, other), first, "2026-01-02T00:00:00Z")
     third = with_transition_times(
-        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
         second,
         "2026-01-03T00:00:00Z",
     )
@@ -281,14 +306,14 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
     scheduler_profile = profile()
     first = with_transition_times(
-        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
         {},
         "2026-01-01T00:00:00Z",
     )
     again = profile(status=first)
     assert (
         with_transition_times(
-            applied_status(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z"
+            status_of(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z"
         )
         == first
     )
@@ -297,7 +322,7 @@ def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
 def test_every_status_fits_the_schema() -> None:
     scheduler_profile = profile()
     for status in (
-        applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
         rejected_status(scheduler_profile, UNKNOWN),
         paused_status(scheduler_profile, scheduler_profile.name),
     ):
@@ -333,17 +358,17 @@ def test_failures_are_read_from_the_deployments_conditions() -> None:
 
 def test_warnings_are_displayed_and_counted() -> None:
     scheduler_profile = profile(scheduler={"clientConnection": {"qps": 1}})
-    status = applied_status(scheduler_profile, rendered(scheduler_profile), SchedulerState())
+    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState())
     output = {warning["code"]: warning["path"] for warning in status["warnings"]}
     assert status["warningCount"] == len(status["warnings"])
     assert output["TinyQPS"] == "spec.scheduler.clientConnection.qps"
-    assert applied_status(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
+    assert status_of(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
 
 
 def test_a_note_is_no_warning() -> None:
     noted = profile(nodes={"matchLabels": {"pool": "batch"}})
     assert [finding.code for finding in rendered(noted).first.findings] == ["NodesIgnoredBySpread"]
-    status = applied_status(noted, rendered(noted), SchedulerState())
+    status = status_of(noted, rendered(noted), SchedulerState())
     assert status["warningCount"] == 0
     assert "warnings" not in status
 
@@ -352,23 +377,20 @@ def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
     created = render([owner, guest], {}, NAMESPACE, Target(V1_36))
     assert isinstance(created, Rendered)
-    status = applied_status(guest, created, SchedulerState(processes(), "a-pod"))
+    status = status_of(guest, created, SchedulerState(processes(), "a-pod"))
     assert conditions(status) == {"Ready": ("True", "Scheduling")}
     assert "processes of owner are ready" in status["conditions"][0]["message"]
-    assert (status["configMap"], status["leader"]) == ("berth-owner", "a-pod")
+    assert status["configMap"].startswith("berth-owner.")
+    assert status["leader"] == "a-pod"
     assert "replicas" not in status
 
 
 @pytest.mark.parametrize(
-    ("before", "words"),
-    [
-        pytest.param({}, "nobody schedules its pods until that is corrected", id="never-ran"),
-        pytest.param({"configMap": "berth-owner", "configHash": "a"}, "nobody schedules", id="ran-in-another-process"),
-        pytest.param({"configMap": "berth-guest", "configHash": "a"}, "last good configuration", id="runs-on-its-own"),
-    ],
+    ("has_own", "words"), [(False, "nobody schedules its pods"), (True, "last good configuration")]
 )
-def test_a_profile_that_is_omitted_says_who_schedules_its_pods(before: dict[str, Any], words: str) -> None:
-    status = excluded_status(profile("guest", joins="owner", status=before), UNKNOWN)
+def test_a_profile_that_is_omitted_says_who_schedules_its_pods(has_own: bool, words: str) -> None:
+    own = last_good("", profile("guest")) if has_own else None
+    status = excluded_status(profile("guest", joins="owner"), UNKNOWN, own)
     assert conditions(status)["Stalled"] == ("True", "PluginUnknown")
     assert words in status["conditions"][0]["message"]
 
@@ -382,7 +404,7 @@ def test_a_status_has_room_for_itself_and_says_what_is_left_out(text: str) -> No
     )
     result = replace(rendered(profile()), profiles={"bin-packing": member})
 
-    status = applied_status(profile(), result, SchedulerState())
+    status = status_of(profile(), result, SchedulerState())
 
     assert len(json.dumps(status)) < 400_000
     assert status["warningCount"] == 100

@@ -46,6 +46,20 @@ def test_a_key_waits_once_however_often_it_is_added() -> None:
     assert [queue.take(0), queue.take(0), queue.take(0)] == ["a", "b", None]
 
 
+def test_keys_that_are_added_in_bulk_wait_for_those_of_which_something_is_known() -> None:
+    queue: KeyQueue[str] = KeyQueue(Measured())
+    for key in "abc":
+        queue.add(key, 0, in_bulk=True)
+    queue.add("d", 0)
+    queue.add("b", 0)
+    queue.add("d", 0, in_bulk=True)  # takes nothing away from what was known before
+    assert [queue.take(0) for _ in range(4)] == ["b", "d", "a", "c"]
+    queue.mark_done("a", 0)
+    queue.add("a", 0)
+    queue.add("e", 0, in_bulk=True)
+    assert [queue.take(0), queue.take(0)] == ["a", "e"]
+
+
 def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_beside() -> None:
     queue: KeyQueue[str] = KeyQueue(Measured())
     queue.add("a", 0)

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -20,8 +21,11 @@ from scheduler_operator.app import settings
 from scheduler_operator.app.endpoints import Readiness, operator_endpoints
 from scheduler_operator.app.settings import Settings
 from scheduler_operator.cluster.api import ApiConnection, RequestError
+from scheduler_operator.cluster.apply import Applier
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.generated_objects import GeneratedObjects
 from scheduler_operator.cluster.objects import ClusterObjects
+from scheduler_operator.cluster.reader_bindings import watch_reader_bindings
 from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession, ObjectFeed
@@ -31,8 +35,9 @@ from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.metrics import OperatorMetrics, add_gauges
 from scheduler_operator.reconcile.reconciler import Key, Reconciler
 from scheduler_operator.reconcile.render_process import RenderProcesses
+from scheduler_operator.reconcile.rollout import Rollouts
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_operator.resources.kinds import ResourceKind
+from scheduler_operator.resources.kinds import PROFILE, ResourceKind
 from scheduler_runtime.component.heartbeat import Heartbeat
 from scheduler_runtime.component.https import CertificateError, NotServedError, serve_configured
 from scheduler_runtime.component.log_format import set_up_logging
@@ -66,6 +71,7 @@ class OperatorProcess:
         self.metrics = OperatorMetrics(urlsplit(self.credentials.configuration.host).netloc)
         self.api = ApiConnection(self.credentials, options.user_agent, self.metrics.count_request)
         self.users = UserObjects()
+        self.generated = GeneratedObjects()
         self.cluster = ClusterObjects(self.api, options.release.namespace, self.users)
         self.rendering = RenderProcesses()
         self.work: WorkQueue[Key] = WorkQueue(self.metrics)
@@ -145,18 +151,31 @@ class OperatorProcess:
         events = ProfileEvents(self.cluster, self.settings.lease.identity)
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
-        reconciler = Reconciler(self.cluster, events, self.settings.release, version, self.work, self.rendering)
-        feed = ObjectFeed(self.users, self.note_list, self.note_unlistable)
+        release, namespace = self.settings.release, self.settings.release.namespace
+        applier = Applier(self.api, namespace, self.generated)
+        rollouts = Rollouts(applier, self.generated, events, namespace, time.monotonic)
+        reconciler = Reconciler(self.cluster, events, release, version, self.work, self.rendering, rollouts)
+        feed = ObjectFeed(self.users, self.generated, self.note_list, self.note_unlistable)
         user_agent, count = self.settings.user_agent, self.metrics.count_request
-        session = KopfSession(self.credentials, user_agent, InterruptedStreams(), feed, count)
+        session = KopfSession(self.credentials, user_agent, InterruptedStreams(), feed, namespace, count)
         memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
             attempts = Attempts(reconciler, self.metrics)
             group.create_task(self.work.run(attempts.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(reconciler), name="resync")
             group.create_task(self.list_around(reconciler), name="lists around what cannot be read")
+            group.create_task(self.watch_reader_bindings(), name="bindings in kube-system")
             # kopf replaces our signal handlers when it starts, so they are set again when it is ready.
-            await handlers.watch(memo, self.settings.release.namespace, on_ready=self.handle_signals)
+            await handlers.watch(memo, namespace, on_ready=self.handle_signals)
+
+    async def watch_reader_bindings(self) -> None:
+        """Watch the generated objects outside our namespace, where kopf does not look."""
+        await watch_reader_bindings(
+            self.settings.kubeconfig,
+            self.settings.user_agent,
+            self.generated,
+            lambda profile: self.work.add(Key(PROFILE.name, profile)),
+        )
 
     async def own_lease_by_deployment(self) -> None:
         """Make our Deployment the owner of our Lease, so that both are deleted together; log it if that fails."""

@@ -80,16 +80,32 @@ class ApiConnection:
 
         Raises RequestError for every answer that is not a success or not JSON, and when there is no answer.
         """
+        types = (accept, content_type)
+        return (await self.request_with_status(method, path, body, query=query, types=types))[1]
+
+    async def request_with_status(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        types: tuple[str, str],
+    ) -> tuple[int, Any]:
+        """Send a request and return the status and the object of the answer. Raises RequestError as ``request``.
+
+        ``types`` are those of the answer that is accepted, and of the body.
+        """
         target = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
         loop = asyncio.get_running_loop()
         asked_at = time.monotonic()
         return await loop.run_in_executor(
-            self._threads, self._send_with_fresh_token, method, target, body, (accept, content_type), asked_at
+            self._threads, self._send_with_fresh_token, method, target, body, types, asked_at
         )
 
     def _send_with_fresh_token(
         self, method: str, target: str, body: Any, types: tuple[str, str], asked_at: float
-    ) -> Any:
+    ) -> tuple[int, Any]:
         status, answer = self._send(method, target, body, types, asked_at)
         if status == HTTPStatus.UNAUTHORIZED:
             self._credentials.reread_soon()
@@ -101,7 +117,7 @@ class ApiConnection:
         if not isinstance(answer, dict):
             message = f"the answer is not a JSON object; is this an API server? It begins: {str(answer)[:100]!r}"
             raise RequestError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
-        return answer
+        return status, answer
 
     def _send(self, method: str, target: str, body: Any, types: tuple[str, str], asked_at: float) -> tuple[int, Any]:
         """``types`` are those of the answer that is accepted, and of the body."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 FIELD_MANAGER = "berth"
+FORCED = {"fieldManager": FIELD_MANAGER, "force": "true"}
+"""The query of an apply: of one manager, by force."""
 
 Fields = dict[str, Any]
 
@@ -57,11 +59,6 @@ def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:
         {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
     ]
-
-
-def is_applied_by_us(live: Mapping[str, Any]) -> bool:
-    """Return whether ``live`` was applied under our name."""
-    return any(map(_is_ours, live["metadata"].get("managedFields", [])))
 
 
 def _is_ours(entry: Mapping[str, Any]) -> bool:

@@ -108,11 +108,18 @@ class UserObjects:
         found = joiners(name, (stored.relations for stored in self.profiles.values()))
         return [self.profiles[joiner.name] for joiner in found]
 
-    def put(self, kind: ResourceKind, stored: StoredObject) -> None:
-        """Keep an object, unless a newer version is here: the watch and answers to requests are not in one order."""
+    def put(self, kind: ResourceKind, stored: StoredObject) -> bool:
+        """Keep an object, unless a newer version is here: the watch and answers to requests are not in one order.
+
+        Returns whether that is worth a look: not if it is the answer to our own write, of a status about this spec.
+        """
         before = self._objects[kind].get(stored.name)
+        is_judged = stored.relations.status.get("observedGeneration") == stored.relations.generation
+        is_known = before is not None and before.relations.uid == stored.relations.uid and is_judged
+        is_new = not is_known or before is None or before.version != stored.version
         if before is None or before.relations.uid != stored.relations.uid or before.version <= stored.version:
             self._objects[kind][stored.name] = stored
+        return is_new
 
     def put_written(self, kind: ResourceKind, stored: StoredObject) -> None:
         """Keep what an answer to a request of ours contained, unless the object was deleted meanwhile."""

@@ -17,8 +17,11 @@ __all__ = ["Object", "desired_objects"]
 def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
     """Return every object of ``profile``, complete: other generated objects, and other fields, are to be removed."""
     namespace, name = release.namespace, generated_name(profile.name)
-    document = workload.config_map(profile, rendered, namespace)
     account = rbac.account_name(profile, rendered, workload.image(rendered, release))
+    # An engine without processes has a name that somebody else can write into a pod.
+    has_processes = rendered.engine != "ConfigMap"
+    document_name = workload.document_name(profile, rendered, account, release) if has_processes else name
+    document = workload.config_map(profile, rendered, document_name, namespace)
     access = AccountObjects(profile, account, namespace)
     match rendered.engine:
         case "ConfigMap":
@@ -26,7 +29,8 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
         case "Python":
             # The account has the permissions that the plugins declare and no more. A running scheduler follows the
             # document at once, so its permissions come before the document.
-            own = own_rules(namespace, name, tuple(rendered.sources.values()), posts_events=rendered.posts_events)
+            sources = tuple(rendered.sources.values())
+            own = own_rules(namespace, name, document_name, sources, posts_events=rendered.posts_events)
             return [
                 access.service_account(),
                 access.cluster_role(rendered.rules),
@@ -34,7 +38,7 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
                 access.role([*rendered.rules, *own]),
                 access.role_binding(),
                 document,
-                *_process(profile, rendered, account, release),
+                *_process(profile, rendered, account, document_name, release),
             ]
         case "KubeScheduler":
             # The cluster's own roles have what any plugin of kube-scheduler needs; plugins of an image may need more.
@@ -51,16 +55,16 @@ def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -
                 access.role([*rules, *lease_rules(namespace, name)]),
                 access.role_binding(),
                 document,
-                *_process(profile, rendered, account, release),
+                *_process(profile, rendered, account, document_name, release),
             ]
 
 
-def _process(profile: UserObject, rendered: Rendered, account: str, release: Release) -> list[Object]:
+def _process(profile: UserObject, rendered: Rendered, account: str, document: str, release: Release) -> list[Object]:
     namespace = release.namespace
     objects = [
         workload.lease(profile, namespace),
         workload.service(profile, namespace),
-        workload.deployment(profile, rendered, account, release),
+        workload.deployment(profile, rendered, account, document, release),
     ]
     if workload.replicas(rendered.scheduler) > 1:
         objects.append(workload.pod_disruption_budget(profile, namespace))

@@ -148,15 +148,15 @@ def lease_rules(namespace: str, name: str, *, posts_events: bool = True) -> list
 
 
 def own_rules(
-    namespace: str, name: str, sources: Sequence[ConfigMapSource] = (), *, posts_events: bool = True
+    namespace: str, name: str, document: str, sources: Sequence[ConfigMapSource] = (), *, posts_events: bool = True
 ) -> list[Rule]:
     """Return the rules for a Python scheduler's own objects.
 
-    These are its Lease and its ConfigMap, both called ``name``, and ``sources``, the ConfigMaps with plugin code. Of
-    that it may run what has their hashes (ADR 22).
+    These are its Lease, called ``name``, its ConfigMap, called ``document``, and ``sources``, the ConfigMaps with
+    plugin code. Of that it may run what has their hashes (ADR 22).
     """
-    document = Rule(("",), ("configmaps",), ("list", "watch"), (name,), namespace)
-    rules = [*lease_rules(namespace, name, posts_events=posts_events), document]
+    watched = Rule(("",), ("configmaps",), ("list", "watch"), (document,), namespace)
+    rules = [*lease_rules(namespace, name, posts_events=posts_events), watched]
     if sources:
         rules.append(Rule(("",), ("configmaps",), ("get",), tuple(source.name for source in sources), namespace))
         rules.append(permissions.source_rule((source.sha256 for source in sources), namespace))

@@ -1,5 +1,7 @@
 """ConfigMap, Lease, Service, PodDisruptionBudget and Deployment of a profile's scheduler."""
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,11 +62,11 @@ class Release:
     """Whether schedulers write their logs as JSON."""
 
 
-def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Object:
+def config_map(profile: UserObject, rendered: Rendered, name: str, namespace: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(profile, namespace),
+        "metadata": {**metadata(profile, namespace), "name": name},
         "data": _document_texts(rendered),
     }
 
@@ -106,8 +108,35 @@ def replicas(scheduler: SchedulerSpec) -> int:
     return DEFAULT_REPLICAS if scheduler.replicas is None else scheduler.replicas
 
 
-def deployment(profile: UserObject, rendered: Rendered, account: str, release: Release) -> Object:
-    """Return the Deployment. Its pod template changes, and so its pods, with whatever a running pod cannot follow."""
+def document_name(profile: UserObject, rendered: Rendered, account: str, release: Release) -> str:
+    """Return the name of the ConfigMap: another one for each pod template.
+
+    So pods that are about to be replaced keep the document that they started with (ADR 31).
+    """
+    name = generated_name(profile.name)
+    text = json.dumps(pod_template(profile, rendered, account, name, release), sort_keys=True, default=str)
+    # No profile's name has a dot.
+    return f"{name}.{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+def deployment(profile: UserObject, rendered: Rendered, account: str, document: str, release: Release) -> Object:
+    """Return the Deployment, with the document in the ConfigMap called ``document``."""
+    deadline = rendered.scheduler.progress_deadline_seconds
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(profile, release.namespace),
+        "spec": {
+            "replicas": replicas(rendered.scheduler),
+            **({} if deadline is None else {"progressDeadlineSeconds": deadline}),
+            "selector": {"matchLabels": pod_labels(profile.name)},
+            "template": pod_template(profile, rendered, account, document, release),
+        },
+    }
+
+
+def pod_template(profile: UserObject, rendered: Rendered, account: str, document: str, release: Release) -> Object:
+    """Return the template, which changes, and so the pods, with whatever a running pod cannot follow."""
     scheduler = rendered.scheduler
     # A kube-scheduler reads its document when it starts; Berth's own follows all but some settings of the process.
     if rendered.engine == "Python":
@@ -117,24 +146,15 @@ def deployment(profile: UserObject, rendered: Rendered, account: str, release: R
     # Credentials of a pod end with its ServiceAccount, also when one of the same name is made again (ADR 3).
     account_uid = {ACCOUNT_ANNOTATION: UidOf("ServiceAccount", account)}
     return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata(profile, release.namespace),
-        "spec": {
-            "replicas": replicas(scheduler),
-            "selector": {"matchLabels": pod_labels(profile.name)},
-            "template": {
-                "metadata": {
-                    "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
-                    "annotations": {**(scheduler.pod_annotations or {}), **rollout, **account_uid},
-                },
-                "spec": pod_spec(profile.name, rendered, account, release),
-            },
+        "metadata": {
+            "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
+            "annotations": {**(scheduler.pod_annotations or {}), **rollout, **account_uid},
         },
+        "spec": pod_spec(rendered, account, document, release),
     }
 
 
-def pod_spec(name: str, rendered: Rendered, account: str, release: Release) -> Object:
+def pod_spec(rendered: Rendered, account: str, document: str, release: Release) -> Object:
     scheduler = rendered.scheduler
     placement = scheduler.model_dump(
         by_alias=True,
@@ -142,8 +162,8 @@ def pod_spec(name: str, rendered: Rendered, account: str, release: Release) -> O
         include={"node_selector", "tolerations", "affinity", "topology_spread_constraints", "priority_class_name"},
     )
     # What somebody else adds to the ConfigMap is no file of the scheduler.
-    document = {
-        "name": generated_name(name),
+    config_map = {
+        "name": document,
         "items": [{"key": key, "path": key} for key in _document_texts(rendered)],
     }
     pull_secrets = [{"name": secret} for secret in release.image_pull_secrets]
@@ -153,8 +173,8 @@ def pod_spec(name: str, rendered: Rendered, account: str, release: Release) -> O
         "serviceAccountName": account,
         "securityContext": RESTRICTED_POD,
         **({"imagePullSecrets": pull_secrets} if pull_secrets else {}),
-        "containers": [container(name, rendered, release)],
-        "volumes": [{"name": "config", "configMap": document}, *_extender_volumes(rendered)],
+        "containers": [container(rendered, document, release)],
+        "volumes": [{"name": "config", "configMap": config_map}, *_extender_volumes(rendered)],
     }
 
 
@@ -167,14 +187,14 @@ def image(rendered: Rendered, release: Release) -> str:
     return f"{UPSTREAM_IMAGE}:{rendered.version}"
 
 
-def arguments(name: str, rendered: Rendered, release: Release) -> list[str]:
-    """Return the arguments of the scheduler of the profile called ``name``."""
+def arguments(rendered: Rendered, document: str, release: Release) -> list[str]:
+    """Return the arguments of the scheduler."""
     scheduler = rendered.scheduler
     log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
     own: tuple[str, ...] = ()
     if rendered.engine == "Python":
         own = (
-            *("--config-map", f"{release.namespace}/{generated_name(name)}"),
+            *("--config-map", f"{release.namespace}/{document}"),
             *("--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"),
             *("--kubernetes-version", str(rendered.version)),
             # Also without a source in the profile: one that is added later is followed without new pods.
@@ -192,7 +212,7 @@ def arguments(name: str, rendered: Rendered, release: Release) -> list[str]:
     ]
 
 
-def container(name: str, rendered: Rendered, release: Release) -> Object:
+def container(rendered: Rendered, document: str, release: Release) -> Object:
     scheduler = rendered.scheduler
     # The image of kube-scheduler names no user, and a restricted pod may not run as root.
     user = {"runAsUser": UPSTREAM_USER} if rendered.engine == "KubeScheduler" else {}
@@ -203,7 +223,7 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
         "image": image(rendered, release),
         "imagePullPolicy": release.image_pull_policy,
         "command": [PROGRAMS[rendered.engine]],
-        "args": arguments(name, rendered, release),
+        "args": arguments(rendered, document, release),
         "env": [
             _from_field("POD_IP", "status.podIP"),
             _from_field("POD_NAME", "metadata.name"),

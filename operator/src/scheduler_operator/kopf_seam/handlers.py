@@ -7,7 +7,7 @@ annotations nor finalizers, and keep no state there.
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import kopf
@@ -15,8 +15,7 @@ import kopf
 from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.names import GENERATED_SELECTOR, PROFILE_LABEL, SCHEDULER_PODS_SELECTOR
-from scheduler_runtime.config import LoadReport, read_load_report
+from scheduler_operator.resources.names import GENERATED_SELECTOR, SCHEDULER_PODS_SELECTOR, profile_of
 
 REGISTRY = kopf.OperatorRegistry()
 
@@ -26,20 +25,19 @@ IDENTITY: Any = "berth"
 DISCOVERY_SECONDS = 5.0
 LIST_PAGE = 25
 """Objects that are listed at a time: some are a megabyte."""
+LISTED = None
+"""The type of kopf's event about an object that was in a list: nothing need have happened to it."""
 ENDING_SECONDS = 30.0
 """After this time kopf kills the process, should it hang when it ends: it would hold the Lease and watch nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class KopfMemo:
-    """Objects that the handlers share: the work queue, kopf's HTTP session, and the last observed Leases and pods."""
+    """What the handlers share: the work queue, and kopf's HTTP session."""
 
-    add_work: Callable[[Key], None]
+    add_work: Callable[[Key, bool], None]
+    """Takes a key, and whether others may go first."""
     session: KopfSession
-    lease_holders: dict[str, str] = field(default_factory=dict)
-    """The holder of each Lease when last seen: a renewal is no reason to reconcile, another leader is."""
-    load_reports: dict[str, LoadReport] = field(default_factory=dict)
-    """The load report of each scheduler pod when last seen. Other changes of pods show in the Deployment."""
 
 
 @kopf.on.login(registry=REGISTRY)
@@ -53,62 +51,22 @@ def connection(session: KopfSession) -> kopf.AiohttpSession:
 
 
 @kopf.on.event(kinds.PROFILE.group, kinds.PROFILE.version, kinds.PROFILE.plural, registry=REGISTRY)
-async def on_profile(name: str, memo: KopfMemo, **_: Any) -> None:
-    memo.add_work(Key(kinds.PROFILE.name, name))
+async def on_profile(type: str | None, name: str, memo: KopfMemo, **_: Any) -> None:  # noqa: A002
+    memo.add_work(Key(kinds.PROFILE.name, name), type is LISTED)
 
 
 @kopf.on.event(kinds.PLUGIN_CONFIG.group, kinds.PLUGIN_CONFIG.version, kinds.PLUGIN_CONFIG.plural, registry=REGISTRY)
-async def on_plugin_config(name: str, memo: KopfMemo, **_: Any) -> None:
-    memo.add_work(Key(kinds.PLUGIN_CONFIG.name, name))
+async def on_plugin_config(type: str | None, name: str, memo: KopfMemo, **_: Any) -> None:  # noqa: A002
+    memo.add_work(Key(kinds.PLUGIN_CONFIG.name, name), type is LISTED)
 
 
-async def on_generated(meta: Mapping[str, Any], memo: KopfMemo, **_: Any) -> None:
+async def on_generated(type: str | None, meta: Mapping[str, Any], memo: KopfMemo, **_: Any) -> None:  # noqa: A002
     if name := profile_of(meta):
-        memo.add_work(Key(kinds.PROFILE.name, name))
+        memo.add_work(Key(kinds.PROFILE.name, name), type is LISTED)
 
 
-async def on_lease(
-    type: str | None,  # noqa: A002
-    meta: Mapping[str, Any],
-    spec: Mapping[str, Any],
-    memo: KopfMemo,
-    **_: Any,
-) -> None:
-    name, holder = meta.get("name", ""), str(spec.get("holderIdentity") or "")
-    before = memo.lease_holders.pop(name, "")
-    if type != "DELETED":
-        memo.lease_holders[name] = holder
-    if type == "DELETED" or holder != before:
-        await on_generated(meta, memo)
-
-
-async def on_pod(
-    type: str | None,  # noqa: A002
-    meta: Mapping[str, Any],
-    status: Mapping[str, Any],
-    memo: KopfMemo,
-    **_: Any,
-) -> None:
-    name = meta.get("name", "")
-    report = None if type == "DELETED" else read_load_report(status.get("conditions") or [])
-    if memo.load_reports.pop(name, None) != report:
-        await on_generated(meta, memo)
-    if report is not None:
-        memo.load_reports[name] = report
-
-
-_HANDLERS: Mapping[kinds.ResourceKind, Any] = {kinds.LEASE: on_lease, kinds.POD: on_pod}
 for _kind in kinds.WATCHED:
-    _handler = _HANDLERS.get(_kind, on_generated)
-    kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(_handler)
-
-
-def profile_of(metadata: Mapping[str, Any]) -> str:
-    """Return the profile that an object was generated for; empty when the object only looks like a generated one."""
-    for owner in metadata.get("ownerReferences", ()):
-        if owner["kind"] == kinds.PROFILE.name:
-            return str(owner["name"])
-    return str(metadata.get("labels", {}).get(PROFILE_LABEL, ""))
+    kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(on_generated)
 
 
 async def watch(memo: KopfMemo, namespace: str, on_ready: Callable[[], None]) -> None:
@@ -172,7 +130,7 @@ def settings() -> kopf.OperatorSettings:
     result.networking.error_backoffs = RetryDelays()
     result.watching.client_timeout = 600
     result.process.ultimate_exiting_timeout = ENDING_SECONDS
-    for kind in kinds.GENERATED:
+    for kind in (*kinds.GENERATED, kinds.REVISION):
         result.watching.label_selectors[kind.group, kind.version, kind.plural] = GENERATED_SELECTOR
     result.watching.label_selectors[kinds.POD.group, kinds.POD.version, kinds.POD.plural] = SCHEDULER_PODS_SELECTOR
     return result

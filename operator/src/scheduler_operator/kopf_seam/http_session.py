@@ -21,6 +21,7 @@ from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 
 from scheduler_operator.cluster.api import CountRequest
 from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.generated_objects import GeneratedObjects
 from scheduler_operator.cluster.json_reading import read_json
 from scheduler_operator.cluster.objects import MAX_DEPTH_EXCEEDED
 from scheduler_operator.cluster.user_objects import StoredObject, UserObjects
@@ -44,7 +45,7 @@ class UnusableError(aiohttp.ClientConnectionError):
     """An answer that would end kopf. kopf sees a connection error instead, and repeats the request."""
 
 
-_USER_KINDS = {kind.collection(""): kind for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG)}
+_USER_KINDS = (kinds.PROFILE, kinds.PLUGIN_CONFIG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,19 @@ class ObjectFeed:
     """Takers of what kopf's lists and watches bring."""
 
     users: UserObjects
+    generated: GeneratedObjects
     on_list: Callable[[], None]
     """Called whenever a kind was listed."""
     on_unlistable: Callable[[ResourceKind], None]
     """Called whenever a kind of users' objects could not be listed, because the API server cannot read one of them."""
 
     def take_list(self, kind: ResourceKind, document: dict[str, Any], is_first: bool) -> dict[str, Any]:
-        """Take in a page of users' objects, and return it with no more of them than kopf needs."""
+        """Take in a page, and return it with no more of the objects than kopf needs."""
         items = [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in document["items"]]
         is_last = not document.get("metadata", {}).get("continue")
+        if kind not in _USER_KINDS:
+            self.generated.put_page(kind, items, is_first, is_last)
+            return {**document, "items": [*map(shorten, items)]}
         readable = {item["metadata"]["name"]: stored for item in items if (stored := self._read(kind, item))}
         # What was known of an object stays in use if its new version cannot be taken in.
         known = [self.users.of(kind).get(item["metadata"]["name"]) for item in items]
@@ -71,12 +76,15 @@ class ObjectFeed:
     def take_event(self, kind: ResourceKind, event: Mapping[str, Any]) -> bytes:
         """Take in what a line of a watch tells, and return it with no more of the object than kopf needs, if any."""
         raw = event["object"]
-        if event["type"] == "DELETED":
+        if kind not in _USER_KINDS:
+            if event["type"] == "DELETED":
+                self.generated.remove(kind, raw["metadata"]["name"], raw["metadata"]["uid"])
+            elif not self.generated.put(kind, raw):
+                return b""  # such as the renewal of a Lease
+        elif event["type"] == "DELETED":
             self.users.remove(kind, raw["metadata"]["name"])
-        elif (stored := self._read(kind, raw)) is None:
+        elif (stored := self._read(kind, raw)) is None or not self.users.put(kind, stored):
             return b""
-        else:
-            self.users.put(kind, stored)
         return json.dumps({"type": event["type"], "object": shorten(raw)}).encode() + b"\n"
 
     def _read(self, kind: ResourceKind, raw: Mapping[str, Any]) -> StoredObject | None:
@@ -93,9 +101,12 @@ class ObjectFeed:
 
 
 def shorten(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object's name and version: all that kopf needs of an object that is kept elsewhere."""
+    """Return an object's name, version and profile: all that is needed of an object that is kept elsewhere."""
     metadata = {field: raw["metadata"][field] for field in ("name", "uid", "resourceVersion")}
-    return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": metadata}
+    about = {field: raw["metadata"][field] for field in ("labels", "ownerReferences") if field in raw["metadata"]}
+    if raw["kind"] in (kinds.PROFILE.name, kinds.PLUGIN_CONFIG.name):
+        about = {}
+    return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": {**metadata, **about}}
 
 
 class KopfSession:
@@ -107,6 +118,7 @@ class KopfSession:
         user_agent: str,
         interruptions: InterruptedStreams,
         feed: ObjectFeed,
+        namespace: str,
         count: CountRequest = lambda *_: None,
     ) -> None:
         self.has_watch = asyncio.Event()
@@ -116,6 +128,8 @@ class KopfSession:
         self._interruptions = interruptions
         self._feed = feed
         self._count = count
+        self._kinds = {kind.collection(namespace): kind for kind in (*_USER_KINDS, *kinds.WATCHED)}
+        """The kind of the objects at each path."""
         self._forbidden: Counter[str] = Counter()
         self._watches: defaultdict[str, WatchState] = defaultdict(WatchState)
         self._sessions: list[aiohttp.ClientSession] = []
@@ -178,7 +192,7 @@ class KopfSession:
                     document = read_json(await answer.read())
                     if not isinstance(document, dict):
                         raise UnusableError(NOT_AN_OBJECT)
-                    if (kind := _USER_KINDS.get(path)) is not None:
+                    if (kind := self._kinds.get(path)) is not None:
                         document = self._feed.take_list(kind, document, "continue" not in request.url.query)
                 except (ValueError, KeyError, TypeError, aiohttp.ClientPayloadError) as error:
                     raise UnusableError(f"{NOT_AN_OBJECT} {error}") from error
@@ -203,7 +217,7 @@ class KopfSession:
             if answer.status == HTTPStatus.GONE:
                 answer.status = HTTPStatus.OK  # EventStream understands the body; the status alone would end kopf
             if await self._check_status(answer, _plural(path)):
-                kind = _USER_KINDS.get(path)
+                kind = self._kinds.get(path)
                 take = partial(self._feed.take_event, kind) if kind else None
                 answer.content = EventStream(answer.content, watch, take)  # type: ignore[assignment]
                 began_at = watch.begin(_now())
@@ -236,7 +250,8 @@ class KopfSession:
             message = json.loads(text)["message"]
         except (ValueError, KeyError, TypeError):
             message = text.strip()[:200]
-        if MAX_DEPTH_EXCEEDED in str(message) and (kind := _USER_KINDS.get(answer.url.path)):
+        kind = self._kinds.get(answer.url.path)
+        if MAX_DEPTH_EXCEEDED in str(message) and kind is not None and kind in _USER_KINDS:
             self._feed.on_unlistable(kind)
         reason = f"{answer.status} {answer.reason}: {message}"
         if answer.status == HTTPStatus.UNAUTHORIZED:

@@ -93,6 +93,13 @@ class SchedulerSpec(Model):
         description="The image to run. Default: the operator's own image, or with engine KubeScheduler "
         "registry.k8s.io/kube-scheduler of the Kubernetes version.",
     )
+    progress_deadline_seconds: Int32 | None = Field(
+        None,
+        ge=1,
+        le=86400,
+        description="How many seconds new processes may take to become ready; after that, the last good configuration "
+        "comes back. Default: 600.",
+    )
     kubernetes_version: Annotated[str, Field(pattern=r"^v?1\.[0-9]+(\.[0-9]+)?$", max_length=16)] | None = Field(
         None,
         description="The Kubernetes version of behaviour and configuration, such as 1.36. Default: the API server's.",

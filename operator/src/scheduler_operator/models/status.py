@@ -19,6 +19,7 @@ Reason = Literal[
     "NameTaken",
     "NotLoaded",
     "NoMemberAvailable",
+    "RolledBack",
     "Paused",
 ]
 """Every reason that the Ready condition of a profile can have."""

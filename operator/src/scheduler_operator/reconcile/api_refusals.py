@@ -14,9 +14,14 @@ _ADMISSION = re.compile(r"ValidatingAdmissionPolicy '.*' denied request|admissio
 _GRANT = f'grant them by a ClusterRole labelled {GRANT_LABEL}: "true", or disable the plugin'
 
 
+def is_escalation(error: RequestError) -> bool:
+    """Return whether a role is refused because the operator would grant more than it has."""
+    return error.status == HTTPStatus.FORBIDDEN and _ESCALATION in error.message
+
+
 def refusal_problems(error: RequestError) -> ObjectProblems | None:
     """Return what somebody has to change before the API server accepts; None for an error that may pass by itself."""
-    if error.status == HTTPStatus.FORBIDDEN and _ESCALATION in error.message:
+    if is_escalation(error):
         rules = error.message.partition(_ESCALATION)[2].split(";")[0].split()
         return _permission(
             f"the plugins of this profile need rights that the operator does not have: {' '.join(rules)}; {_GRANT}"

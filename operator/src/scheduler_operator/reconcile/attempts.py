@@ -34,8 +34,8 @@ class Attempts:
 
     async def attempt(self, key: Key) -> Result:
         """Reconcile ``key`` and return how that ended; log what was changed, with a line for all of it."""
-        if not self._reconciler.users.is_complete:
-            return "requeue"  # something that a profile refers to may be missing only because it was not listed yet
+        if not self._reconciler.is_ready:
+            return "requeue"
         began = self._clock()
         with record_changes() as changes:
             result = await self._reconcile(key)

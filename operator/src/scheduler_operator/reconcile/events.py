@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from scheduler_operator.cluster.api import RequestError
-from scheduler_operator.cluster.objects import ClusterObjects, Repair
+from scheduler_operator.cluster.apply import Removal, Repair
+from scheduler_operator.cluster.objects import ClusterObjects
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.kube.events import event_object_name, micro_time, truncate_note
@@ -39,8 +40,17 @@ class ProfileEvents:
         self._clock = clock
         self._posted_at: dict[tuple[str, str, str], float] = {}
 
-    async def record_repair(self, profile: UserObject, repair: Repair) -> None:
-        """Post an Event about ``repair``; one that cannot be posted is logged instead."""
+    async def record(self, profile: UserObject, change: Repair | Removal) -> None:
+        """Post an Event about ``change``; one that cannot be posted is logged instead."""
+        match change:
+            case Repair():
+                await self._record_repair(profile, change)
+            case Removal(objects):
+                names = ", ".join(" ".join(removed) for removed in objects)
+                note = _fit(f"removed what the profile does not need any more: {names}")
+                await self._post(profile, EventText("Normal", "Removed", "Delete", note))
+
+    async def _record_repair(self, profile: UserObject, repair: Repair) -> None:
         now = self._clock()
         # Forgotten here, because no other moment comes by itself: the mapping must not grow for ever.
         self._posted_at = {key: at for key, at in self._posted_at.items() if now - at < QUIET_SECONDS}

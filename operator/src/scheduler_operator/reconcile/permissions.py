@@ -7,7 +7,6 @@ name the image that has it, or the SHA-256 of its source. Another plugin of that
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from scheduler_operator.cluster.objects import Object
 from scheduler_operator.desired.rbac import PolicyRule, in_tree_rules, uncovered_rules
 from scheduler_operator.desired.workload import Release, image
 from scheduler_operator.render import ObjectProblems, Rendered
@@ -16,6 +15,7 @@ from scheduler_operator.resources.names import (
     GRANTED_IMAGE,
     GRANTED_PLUGIN,
     GRANTED_SHA256,
+    Object,
 )
 from scheduler_runtime.config import Problem
 

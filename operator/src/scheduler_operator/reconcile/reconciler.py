@@ -3,29 +3,32 @@
 Level-triggered: whatever the reason for a reconcile, and however often, the same state leads to the same end. A
 profile that joins another has no objects of its own: its reconcile queues the other one, which reports to both (ADR 4).
 
-    reconcile_profile ─► gone, joined or paused? ─► render ─► check_permissions ─► apply ─► observe ─► report
-                                                      │              │               │                   ▲
-                                                      └── problems ──┴───────────────┴───────────────────┘
+    reconcile_profile ─► gone, joined or paused? ─► render ─► check_permissions ─► try out ─► apply ─► observe ─► report
+                                                      │              │                │                  │          ▲
+                                                      └── problems ──┴────────────────┘             failed, or      │
+                                                             │                                   refused: go back   │
+                                                             └─► maintain the last good revision ◄───────┘ ─────────┘
 
-Each step returns its result, or problems that somebody has to correct, which end the steps. ``report`` is the only
-place that writes statuses of profiles; which ones follow from an outcome is decided in ``status``.
+Each step returns its result, or problems that somebody has to correct, which end the steps; then the last good revision
+is maintained instead (ADR 31, ``rollout``). ``report`` is the only place that writes statuses of profiles; which ones
+follow from an outcome is decided in ``status``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from scheduler_operator import render
 from scheduler_operator.cluster.api import RequestError
-from scheduler_operator.cluster.objects import ClusterObjects, Identity, NameConflictError, Object
+from scheduler_operator.cluster.apply import NameConflictError
+from scheduler_operator.cluster.objects import ClusterObjects
 from scheduler_operator.cluster.user_objects import StoredObject
-from scheduler_operator.desired import desired_objects
 from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile.api_refusals import refusal_problems
 from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.permissions import permission_problems
 from scheduler_operator.reconcile.render_process import RenderProcesses, count_cpu_time
-from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_state
+from scheduler_operator.reconcile.rollout import Rollouts, create_revision
+from scheduler_operator.reconcile.scheduler_state import SchedulerState
 from scheduler_operator.reconcile.status import (
     Applied,
     Excluded,
@@ -34,6 +37,7 @@ from scheduler_operator.reconcile.status import (
     Paused,
     ProfileGroup,
     Rejected,
+    is_used_by,
     plugin_config_status,
     profile_statuses,
     with_remark,
@@ -41,7 +45,6 @@ from scheduler_operator.reconcile.status import (
 from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_operator.render import ObjectProblems, Rendered
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.names import generated_name
 from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problem
@@ -65,11 +68,13 @@ class Reconciler:
         version: Version,
         work: WorkQueue[Key],
         rendering: RenderProcesses,
+        rollouts: Rollouts,
     ) -> None:
         """``version`` is that of the cluster: profiles that name no other are rendered for its kube-scheduler."""
         self.cluster = cluster
         self.users = cluster.users
         self.rendering = rendering
+        self.rollouts = rollouts
         self.events = events
         self.release = release
         self.target = Target(version)
@@ -78,6 +83,13 @@ class Reconciler:
         """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
         self._declaring: dict[str, tuple[str, int]] = {}
         """The PluginConfigs that declared a plugin at their last reconcile, by uid and generation."""
+        self._judged: dict[str, tuple[str, int]] = {}
+        """The PluginConfigs at their last reconcile, by uid and generation."""
+
+    @property
+    def is_ready(self) -> bool:
+        """False until everything is listed: what is not known yet would be taken for missing."""
+        return self.users.is_complete and self.rollouts.is_complete
 
     async def reconcile(self, key: Key) -> bool:
         """Reconcile ``key`` and return whether it is settled; whoever takes much time for that waits for others."""
@@ -92,8 +104,11 @@ class Reconciler:
     async def resync(self) -> None:
         """Queue everything, and read the cluster's version before."""
         self.target = Target(await self.cluster.version())
-        self.queue(kinds.PROFILE, self.users.profiles)
-        self.queue(kinds.PLUGIN_CONFIG, self.users.plugin_configs)
+        for kind, objects in ((kinds.PROFILE, self.users.profiles), (kinds.PLUGIN_CONFIG, self.users.plugin_configs)):
+            for name, stored in objects.items():
+                about = stored.relations
+                is_judged = about.status.get("observedGeneration") == about.generation
+                self.work.add(Key(kind.name, name), in_bulk=is_judged)
 
     def queue(self, kind: kinds.ResourceKind, names: Iterable[str]) -> None:
         """Queue the objects of these names."""
@@ -112,7 +127,7 @@ class Reconciler:
         profile = stored.relations if stored else None
         self.queue_affected(name, profile, [joiner.relations for joiner in joiners])
         if stored is None or profile is None:
-            self.cluster.forget(name)  # its objects are garbage-collected, by owner reference
+            self.rollouts.forget(name)
             return True
         if not profile.uid:
             return True  # the API server cannot read it: there is nothing to go by, and nowhere to report
@@ -127,7 +142,7 @@ class Reconciler:
         group = group.without(shared.excluded)
         match shared.outcome:
             case ObjectProblems() as problems:
-                return await self.report(group, Rejected(problems))
+                return await self.report(group, await self.reject(group.owner, problems, is_settled=True))
             case Rendered() as rendered:
                 return await self.report(group, await self.roll_out(group, rendered))
 
@@ -137,7 +152,7 @@ class Reconciler:
         stale_configs = [
             config.name
             for config in (stored.relations for stored in self.users.plugin_configs.values())
-            if (name in config.status.get("usedBy", ())) != (profile is not None and render.uses(profile, config))
+            if is_used_by(config, name) is (profile is None or not render.uses(profile, config))
         ]
         self.queue(kinds.PLUGIN_CONFIG, stale_configs)
         # The process in which the profile ran until now has to render without it.
@@ -146,8 +161,9 @@ class Reconciler:
             self.queue(kinds.PROFILE, [former_owner])
         if owner:
             self._joined[name] = owner
-        if profile is None or owner:
-            # Whoever joins this one cannot: only a profile with a process of its own can be joined.
+        if profile is None or owner != former_owner:
+            # Only a profile with a process of its own can be joined: whoever joins this one has to know. Told once, or
+            # profiles that join each other would queue each other for ever.
             self.queue(kinds.PROFILE, [joiner.name for joiner in joiners])
 
     async def leave_to_owner(self, stored: StoredObject) -> Excluded:
@@ -160,22 +176,35 @@ class Reconciler:
             return Excluded({})
         configs, namespace = self.users.plugin_configs, self.release.namespace
         own = await self.rendering.problems_alone(stored, configs, namespace, self.target)
-        return Excluded({profile.name: ObjectProblems(problems.reason, (*problems.problems, *own))})
+        problems = ObjectProblems(problems.reason, (*problems.problems, *own))
+        return Excluded({profile.name: problems}, await self.rollouts.maintain(profile))
 
     async def roll_out(self, group: ProfileGroup, rendered: Rendered) -> Outcome:
-        """Bring the rendered document to its process: check permissions, apply, observe."""
+        """Bring the rendered document into force: check permissions, then roll out the revision."""
+        owner = group.owner
         try:
             problems = await self.check_permissions(rendered)
             if problems is None:
-                applied = await self.apply(group, rendered)
-                return Applied(rendered, await self.observe(group.owner, applied))
+                revision = create_revision((owner, *group.joiners), rendered, self.release)
+                state = await self.rollouts.roll_out(owner, group.joiners, revision)
+                if isinstance(state, SchedulerState):
+                    return Applied(rendered, revision, state)
+                problems = ObjectProblems("RolledBack", (Problem("", state.cause),))
         except NameConflictError as error:
             problems = ObjectProblems("NameTaken", (Problem("", str(error)),))
         except RequestError as error:
             problems = refusal_problems(error)
             if problems is None:
                 return Interrupted(error)
-        return Rejected(problems, is_settled=False)
+        return await self.reject(owner, problems, is_settled=False)
+
+    async def reject(self, owner: UserObject, problems: ObjectProblems, *, is_settled: bool) -> Rejected | Interrupted:
+        """Maintain the last good revision while the newest has ``problems``."""
+        try:
+            last_good = await self.rollouts.maintain(owner)
+            return Rejected(problems, is_settled and (last_good is None or last_good.is_settled), last_good)
+        except RequestError as error:
+            return Interrupted(error)
 
     async def check_permissions(self, rendered: Rendered) -> ObjectProblems | None:
         """Return the problem of what the installation does not permit; None when it permits all of it."""
@@ -183,23 +212,6 @@ class Reconciler:
             return ObjectProblems("Invalid", excess)
         grants = await self.cluster.grants() if rendered.declared else []
         return permission_problems(rendered, grants, self.release)
-
-    async def apply(self, group: ProfileGroup, rendered: Rendered) -> dict[Identity, Object]:
-        """Apply the objects of the process and return them as they are then. Raises NameConflictError."""
-        owner, name = group.owner, generated_name(group.owner.name)
-        # The joiners' own processes end before this one serves their pods: two schedulers for one name could both
-        # fill a node.
-        for joiner in (joiner for joiner in group.joiners if joiner.status.get("configMap") != name):
-            await self.cluster.apply(joiner, [], partial(self.events.record_repair, joiner))
-        desired = desired_objects(owner, rendered, self.release)
-        return await self.cluster.apply(owner, desired, partial(self.events.record_repair, owner))
-
-    async def observe(self, owner: UserObject, applied: Mapping[Identity, Object]) -> SchedulerState:
-        """Return the state of the processes of ``owner``, whose objects were applied."""
-        name = generated_name(owner.name)
-        deployment = applied.get((kinds.DEPLOYMENT.name, name))
-        pods = await self.cluster.pods(owner.name) if deployment else []
-        return read_state(deployment, applied.get((kinds.LEASE.name, name), {}), pods)
 
     async def report(self, group: ProfileGroup, outcome: Outcome) -> bool:
         """Write the statuses that follow from ``outcome`` and return whether it is settled.
@@ -231,7 +243,8 @@ class Reconciler:
         profiles = [stored.relations for stored in self.users.profiles.values()]
         plugin_config = plugin_configs.get(name)
         declared_before = self._declaring.pop(name, None)
-        if plugin_config is None:  # which profiles used it, by its plugin alone, cannot be known any more
+        if plugin_config is None:
+            self._judged.pop(name, None)  # which profiles used it, by its plugin alone, cannot be known any more
             self.queue(kinds.PROFILE, [profile.name for profile in profiles])
             if declared_before:  # another declaration may count now
                 self.queue(kinds.PLUGIN_CONFIG, plugin_configs)
@@ -255,5 +268,8 @@ class Reconciler:
         problems = await self.rendering.check(plugin_config, plugin_configs, self.release.namespace, self.target)
         users = [profile.name for profile in profiles if render.uses(profile, relations)]
         await self.write_status(relations, plugin_config_status(relations, problems, users))
-        self.queue(kinds.PROFILE, users)
+        judged = relations.uid, relations.generation
+        if self._judged.get(name) != judged:
+            self.queue(kinds.PROFILE, users)
+        self._judged[name] = judged
         return True

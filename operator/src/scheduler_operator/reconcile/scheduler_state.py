@@ -62,7 +62,7 @@ class DeploymentState:
             current=status.get("updatedReplicas", 0) if is_observed else 0,
             ready=status.get("readyReplicas", 0),
             failure=failure.get("message", "") if failure.get("status") == "True" else "",
-            stuck=progress.get("message", "") if progress.get("status") == "False" else "",
+            stuck=progress.get("message", "") if is_observed and progress.get("status") == "False" else "",
         )
 
     @property
@@ -163,6 +163,22 @@ class SchedulerState:
     def is_settled(self) -> bool:
         """True if any further change would come as an event: the reasons why pods wait are not watched."""
         return self.deployment is None or self.deployment.replicas == 0 or self.deployment.is_settled
+
+    def goes_by(self, document: str) -> bool:
+        """Return whether all processes that are wanted are ready and go by the document with that hash."""
+        if self.deployment is None or self.deployment.replicas == 0:
+            return True
+        return self.deployment.is_settled and all(member.has_loaded(document) for member in self.members)
+
+    def failure(self, document: str) -> str:
+        """Return why the processes will not go by the document with that hash; empty while they still may."""
+        if self.deployment is None or self.goes_by(document):
+            return ""
+        if self.deployment.stuck:
+            trouble = str(self.pod_trouble) if self.pod_trouble else ""
+            return "; ".join(filter(None, (trouble, self.deployment.failure, self.deployment.stuck)))
+        refusals = ((member.name, member.error_for("refused", document)) for member in self.members)
+        return "; ".join(f"pod {name}: {why}" for name, why in refusals if why)
 
 
 def read_state(

@@ -11,10 +11,12 @@ from http import HTTPStatus
 from typing import Literal
 
 from scheduler_operator.cluster.api import RequestError
+from scheduler_operator.desired.revision import Revision
 from scheduler_operator.models.status import Reason
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerMember, SchedulerState
 from scheduler_operator.render import ObjectProblems, Rendered, RenderedProfile
 from scheduler_operator.render.findings import with_suggestion
+from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime import catalog
@@ -46,11 +48,27 @@ class ProfileGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LastGood:
+    """The last good revision, which is in force while the newest is not, and the processes that run it."""
+
+    revision: Revision
+    state: SchedulerState
+    trouble: str = ""
+    """Why it cannot be maintained."""
+
+    @property
+    def is_settled(self) -> bool:
+        return not self.trouble and self.state.is_settled
+
+
+@dataclass(frozen=True, slots=True)
 class Excluded:
     """Some profiles cannot run in the process that they join, which goes on without them."""
 
     problems: Mapping[str, ObjectProblems]
     """By profile."""
+    last_good: LastGood | None = None
+    """What is left of the only one's own process, from before it joined."""
     is_settled: bool = True
 
 
@@ -68,6 +86,7 @@ class Rejected:
     problems: ObjectProblems
     is_settled: bool = True
     """False where the correction may come without an event of ours."""
+    last_good: LastGood | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +102,13 @@ class Applied:
     """The profile was applied."""
 
     rendered: Rendered
+    revision: Revision
     state: SchedulerState
 
     @property
     def is_settled(self) -> bool:
-        return self.state.is_settled
+        # Otherwise the time for it may run out, which is no event.
+        return self.state.is_settled and self.state.goes_by(self.revision.document)
 
 
 Outcome = Excluded | Paused | Rejected | Interrupted | Applied
@@ -100,38 +121,44 @@ def profile_statuses(group: ProfileGroup, outcome: Outcome) -> Iterator[tuple[Us
         case Excluded():
             for profile in profiles:
                 if (problems := outcome.problems.get(profile.name)) is not None:
-                    yield profile, excluded_status(profile, problems)
+                    yield profile, excluded_status(profile, problems, outcome.last_good)
         case Paused():
             for profile in profiles:
                 yield profile, paused_status(profile, owner.name)
-        case Rejected(problems):
-            yield owner, rejected_status(owner, problems)
+        case Rejected(problems, _, last_good):
+            yield owner, rejected_status(owner, problems, last_good)
             message = f"{owner.name}, in whose process this profile runs, cannot run: {problems}"
             for_joiners = ObjectProblems(problems.reason, (Problem("spec.joins", message),))
             for joiner in group.joiners:
-                yield joiner, rejected_status(joiner, for_joiners)
+                yield joiner, rejected_status(joiner, for_joiners, last_good)
         case Interrupted(error):
             if error.status != HTTPStatus.CONFLICT:  # another writer was faster: the next attempt is likely to succeed
                 yield owner, interrupted_status(owner, str(error))
-        case Applied(rendered, state):
+        case Applied(rendered, revision, state):
             for profile in profiles:
-                yield profile, applied_status(profile, rendered, state)
+                yield profile, applied_status(profile, rendered, revision, state)
 
 
-def excluded_status(profile: UserObject, problems: ObjectProblems) -> Status:
+def excluded_status(profile: UserObject, problems: ObjectProblems, last_good: LastGood | None = None) -> Status:
     """Return the status of a profile that cannot run in the process it joins, which goes on without it."""
-    if profile.status.get("configMap") == generated_name(profile.name):
-        return rejected_status(profile, problems)  # it still has the process of its own from before
+    if last_good is not None:
+        return rejected_status(profile, problems, last_good)  # it still has the process of its own from before
     short = f"{problems.places()}; nobody schedules its pods until that is corrected"
     return {"warningCount": 0, **_stalled(profile, problems, short)}
 
 
-def rejected_status(profile: UserObject, problems: ObjectProblems) -> Status:
-    """Return the status of a profile that its author has to correct. What runs already keeps running as it was."""
+def rejected_status(profile: UserObject, problems: ObjectProblems, last_good: LastGood | None = None) -> Status:
+    """Return the status of a profile that its author has to correct, with what runs instead."""
     short = problems.places()
-    if profile.status.get("configHash"):
-        short += "; the last good configuration stays active until that is corrected"
-    return {"warningCount": 0, **_last_good(profile), **_stalled(profile, problems, short)}
+    if last_good is None:
+        return {"warningCount": 0, **_stalled(profile, problems, short)}
+    if profile.name not in last_good.revision.reports:
+        short += "; the last good configuration stays active, without this profile, until that is corrected"
+        return {"warningCount": 0, **_stalled(profile, problems, short)}
+    short += "; the last good configuration stays active until that is corrected"
+    if last_good.trouble:
+        short += f"; it cannot be maintained: {last_good.trouble}"
+    return {**_running(profile, last_good.revision, last_good.state), **_stalled(profile, problems, short)}
 
 
 def _stalled(user_object: UserObject, problems: ObjectProblems, short: str) -> Status:
@@ -153,10 +180,9 @@ def paused_status(profile: UserObject, owner: str) -> Status:
     return {**_last_good(profile), **_conditions(profile, "Unknown", "Paused", message)}
 
 
-def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerState) -> Status:
-    """Return the status of an applied profile. It runs in the process of the first that was rendered."""
-    owner, member = next(iter(rendered.profiles)), rendered.profiles[profile.name]
-    remark = catalog.newer_version_remark(rendered.version)
+def configuration_report(profile: UserObject, rendered: Rendered, config_map: str) -> Status:
+    """Return what the status says of a configuration, whatever becomes of it."""
+    member = rendered.profiles[profile.name]
     # As many warnings as a status holds, one at least; the count is that of all. Notes are for ``berth lint``.
     findings = [finding for finding in member.findings if finding.severity is not Severity.NOTE]
     warnings: list[dict[str, str]] = []
@@ -168,28 +194,43 @@ def applied_status(profile: UserObject, rendered: Rendered, state: SchedulerStat
         if room < 0 and warnings:
             break
         warnings.append(warning)
-    if left_out := len(findings) - len(warnings):
-        remark = "; ".join(filter(None, (remark, f"{left_out} of {len(findings)} findings are not listed")))
-    status: Status = {
+    return {
         "plugins": member.summary,
         "effectivePlugins": effective_plugins(member),
         **({"warnings": warnings} if warnings else {}),
         "warningCount": len(findings),
-        "configMap": generated_name(owner),
+        "configMap": config_map,
         "configHash": rendered.hash,
     }
-    deployment = state.deployment
-    if deployment is None:
-        message = f"ConfigMap {generated_name(owner)} holds the document under config.yaml"
+
+
+def applied_status(profile: UserObject, rendered: Rendered, revision: Revision, state: SchedulerState) -> Status:
+    """Return the status of an applied profile. It runs in the process of the first that was rendered."""
+    owner, status = next(iter(rendered.profiles)), _running(profile, revision, state)
+    remark = catalog.newer_version_remark(rendered.version)
+    count, listed = status["warningCount"], len(status.get("warnings", ()))
+    if left_out := count - listed:
+        remark = "; ".join(filter(None, (remark, f"{left_out} of {count} findings are not listed")))
+    if state.deployment is None:
+        message = f"ConfigMap {status['configMap']} holds the document under config.yaml"
         return {**status, **with_remark(_conditions(profile, "True", "Rendered", message), remark)}
+    conditions = _process_conditions(profile, state.deployment, state, rendered.hash, owner)
+    return {**status, **with_remark(conditions, remark)}
+
+
+def _running(profile: UserObject, revision: Revision, state: SchedulerState) -> Status:
+    """Return what the status says of a revision and of the processes that run it."""
+    status = dict(revision.reports[profile.name])
     if state.leader:
         status["leader"] = state.leader
     if state.members:
         status["members"] = [member.to_status() for member in state.members]
-    if owner == profile.name:
+    has_own_process = (kinds.DEPLOYMENT.name, generated_name(profile.name)) in revision.identities
+    if state.deployment is not None and has_own_process:
         selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
-        status |= {"replicas": deployment.existing, "readyReplicas": deployment.ready, "selector": selector}
-    return {**status, **with_remark(_process_conditions(profile, deployment, state, rendered.hash, owner), remark)}
+        counts = {"replicas": state.deployment.existing, "readyReplicas": state.deployment.ready}
+        status |= {**counts, "selector": selector}
+    return status
 
 
 def _message(text: str) -> str:
@@ -267,6 +308,12 @@ def effective_plugins(member: RenderedProfile) -> Status:
                 weight = {"weight": plugin.weight} if plugin.weight else {}
                 points.setdefault(point, []).append({"name": plugin.name, **weight})
     return points
+
+
+def is_used_by(plugin_config: UserObject, profile: str) -> bool | None:
+    """Return whether the status of a PluginConfig says that a profile uses it; None if it has no room for all."""
+    users = plugin_config.status.get("usedBy", ())
+    return True if profile in users else None if len(users) >= MAX_USERS else False
 
 
 def plugin_config_status(plugin_config: UserObject, problems: ObjectProblems | None, used_by: Iterable[str]) -> Status:

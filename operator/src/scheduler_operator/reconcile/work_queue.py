@@ -6,7 +6,8 @@
                   └──── resting ◄────┘
                 add, or the rest is over
 
-A key rests longer after each failure in a row, without delaying any other key.
+A key rests longer after each failure in a row, without delaying any other key. Keys that are added in bulk, because
+nobody knows whether anything happened to them, wait until no other key is ready.
 
 A key whose work took much CPU time is slow: it rests for a multiple of that time, whatever is added meanwhile, is taken
 only when no other key is ready, and runs beside no other slow key. So whoever makes the work on one key expensive, and
@@ -77,6 +78,8 @@ class KeyQueue(Generic[Key]):
         """Since when each of them is worked on."""
         self._again: dict[Key, float] = {}
         """When each of them was added while it was running."""
+        self._in_bulk: set[Key] = set()
+        """Those of the ready ones that were added in bulk only."""
         self._resting: dict[Key, float] = {}
         """When the rest of each of them ends."""
         self._failures: dict[Key, int] = {}
@@ -85,8 +88,12 @@ class KeyQueue(Generic[Key]):
         self._rest_ends: dict[Key, float] = {}
         """When the rest of each slow key ends."""
 
-    def add(self, key: Key, now: float) -> None:
+    def add(self, key: Key, now: float, in_bulk: bool = False) -> None:
         """Ask for work on ``key``: once, however often this is called before the work begins."""
+        if not in_bulk:
+            self._in_bulk.discard(key)
+        elif key not in self._ready and key not in self._again and key not in self._resting:
+            self._in_bulk.add(key)
         if key in self._running:
             self._again.setdefault(key, now)
         elif key not in self._ready:
@@ -95,17 +102,19 @@ class KeyQueue(Generic[Key]):
     def take(self, now: float) -> Key | None:
         """Return the key to work on now, if any; it is running until ``mark_done`` or ``mark_failed``.
 
-        That is the one of those that are not slow that has waited longest; without any, such a slow one.
+        That is the one of those that are not slow that has waited longest; without any, such a slow one. Of both, those
+        that were added in bulk come last.
         """
         for key in [key for key, charged in self._slow.items() if charged + SLOW_FOR_SECONDS <= now]:
             del self._slow[key], self._rest_ends[key]
         for key in [key for key, end in self._resting.items() if end <= now]:
             self._become_ready(key, self._resting.pop(key))
         may_be_slow = self._running.keys().isdisjoint(self._slow)
-        quick_first = sorted(self._ready, key=self._slow.__contains__)
+        quick_first = sorted(self._ready, key=lambda key: (key in self._slow, key in self._in_bulk))
         for key in quick_first:
             if may_be_slow or key not in self._slow:
                 self._metrics.observe_wait(key, now - self._ready.pop(key))
+                self._in_bulk.discard(key)
                 self._running[key] = now
                 return key
         return None
@@ -165,9 +174,9 @@ class WorkQueue(Generic[Key]):
         self._queue: KeyQueue[Key] = KeyQueue(metrics)
         self._changed = asyncio.Event()
 
-    def add(self, key: Key) -> None:
-        """Ask for work on ``key``."""
-        self._queue.add(key, self._clock())
+    def add(self, key: Key, in_bulk: bool = False) -> None:
+        """Ask for work on ``key``; ``in_bulk``: nothing need have happened to it, so others go first."""
+        self._queue.add(key, self._clock(), in_bulk)
         self._changed.set()
 
     def charge(self, key: Key, seconds: float) -> None:

@@ -52,6 +52,8 @@ ROLE_BINDING = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "
 LEASE = ResourceKind("coordination.k8s.io", "v1", "leases", "Lease")
 DEPLOYMENT = ResourceKind("apps", "v1", "deployments", "Deployment")
 POD_DISRUPTION_BUDGET = ResourceKind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+REVISION = ResourceKind("apps", "v1", "controllerrevisions", "ControllerRevision")
+"""Keeps the last good revision of a profile's objects (ADR 31)."""
 
 SYSTEM_NAMESPACE = "kube-system"
 READER_BINDING = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", home=SYSTEM_NAMESPACE)
@@ -69,10 +71,10 @@ GENERATED = (
     DEPLOYMENT,
     POD_DISRUPTION_BUDGET,
 )
-"""Every kind that is generated for a profile in the operator's namespace: these are watched."""
+"""Every kind that a revision has objects of in the operator's namespace."""
 
-WATCHED = (*GENERATED, POD)
+WATCHED = (*GENERATED, REVISION, POD)
 """Every kind whose changes may concern a profile."""
 
 ALL_GENERATED = (*GENERATED, READER_BINDING)
-ALL = (PROFILE, PLUGIN_CONFIG, EVENT, POD, *ALL_GENERATED)
+ALL = (PROFILE, PLUGIN_CONFIG, EVENT, POD, REVISION, *ALL_GENERATED)

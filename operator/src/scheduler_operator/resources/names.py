@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_operator.resources.kinds import API_VERSION
+from scheduler_operator.resources.kinds import API_VERSION, PROFILE
 from scheduler_operator.resources.user_object import UserObject
 
 Object = dict[str, Any]
+Identity = tuple[str, str]
+"""Kind and name of a generated object: all namespaced ones are in one namespace."""
 
 NAME_LENGTH = 52
 """The longest name of a profile: Services and Leases are named after it."""
@@ -82,6 +84,38 @@ def with_uids(value: Any, uids: Mapping[tuple[str, str], str]) -> Any:
     return value
 
 
+def identity(manifest: Mapping[str, Any]) -> Identity:
+    """Return the kind and name of an object."""
+    return manifest["kind"], manifest["metadata"]["name"]
+
+
+def profile_of(metadata: Mapping[str, Any]) -> str:
+    """Return the profile that an object was generated for; empty when the object only looks like a generated one."""
+    for owner in metadata.get("ownerReferences", ()):
+        if owner["kind"] == PROFILE.name:
+            return str(owner["name"])
+    return str(metadata.get("labels", {}).get(PROFILE_LABEL, ""))
+
+
+def owner_reference(profile: UserObject) -> Object:
+    """Return the reference by which an object belongs to ``profile``."""
+    # blockOwnerDeletion is left out: it would need rights on the finalizers of profiles.
+    return {
+        "apiVersion": API_VERSION,
+        "kind": PROFILE.name,
+        "name": profile.name,
+        "uid": profile.uid,
+        "controller": True,
+    }
+
+
+def is_owned_by(profile: UserObject, live: Mapping[str, Any]) -> bool:
+    """Return whether ``profile`` is the controller of an object: by kind, apiVersion, name and uid, not by a label."""
+    wanted = owner_reference(profile)
+    owners = live["metadata"].get("ownerReferences", ())
+    return any(all(owner.get(field) == value for field, value in wanted.items()) for owner in owners)
+
+
 def generated_for(profile: str) -> str:
     """The label selector of the objects of one profile."""
     return f"{GENERATED_SELECTOR}={profile}"
@@ -99,20 +133,12 @@ def generated_name(profile: str) -> str:
 
 def metadata(profile: UserObject, namespace: str | None) -> Object:
     """Return the metadata of an object generated for ``profile``; cluster-scoped without ``namespace``."""
-    # blockOwnerDeletion is left out: it would need rights on the finalizers of profiles. Version labels are left out:
-    # an upgrade would change every role, and the API server refuses a change of one that grants more than we hold.
+    # Version labels are left out: an upgrade would change every role, and the API server refuses a change of one that
+    # grants more than we hold.
     in_namespace = {"namespace": namespace} if namespace else {}
     return {
         "name": generated_name(profile.name),
         **in_namespace,
         "labels": {MANAGED_BY_LABEL: MANAGED_BY, **pod_labels(profile.name)},
-        "ownerReferences": [
-            {
-                "apiVersion": API_VERSION,
-                "kind": "SchedulerProfile",
-                "name": profile.name,
-                "uid": profile.uid,
-                "controller": True,
-            }
-        ],
+        "ownerReferences": [owner_reference(profile)],
     }
