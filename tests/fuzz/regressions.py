@@ -43,6 +43,22 @@ kind: PluginConfig
 metadata: {name: b}
 spec: {plugin: NodeName, args: text}
 """,
+    b"""
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: a}
+spec: {nodes: {matchLabels: {pool: calm}}, pluginConfig: [{name: NodeAffinity, ref: b}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: PluginConfig
+metadata: {name: b}
+spec: {plugin: NodeAffinity, args: text}
+""",
+    b"""{"apiVersion": "berth.dev/v1alpha1", "kind": "PluginConfig", "metadata": {"name": "a"},
+"spec": {"plugin": "Own", "args": {"a": 1e308}, "declares": {"hooks": ["filter"], "argsSchema": {"type": "object",
+"properties": {"a": {"type": "number", "multipleOf": 1e-300}, "b": {"type": "integer", "minimum": 1"""
+    + b"0" * 400
+    + b"}}}}}}",
 )
 
 OBJECTS: tuple[bytes, ...] = (

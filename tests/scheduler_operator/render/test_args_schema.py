@@ -25,7 +25,7 @@ def refused(schema: dict[str, Any], value: Any) -> bool:
 @pytest.mark.parametrize(
     ("schema", "good", "bad"),
     [
-        (NUMBER, [1, 1.5], ["1", True, float("nan"), float("inf")]),
+        (NUMBER, [1, 1.5], ["1", True, float("nan"), float("inf"), 10**400]),
         ({"type": "integer"}, [1], [1.5, True, "1"]),
         ({"type": "boolean"}, [True], [1, "true"]),
         (TEXT, [""], [1, None]),
@@ -35,6 +35,7 @@ def refused(schema: dict[str, Any], value: Any) -> bool:
         ({**NUMBER, "maximum": 1, "exclusiveMaximum": True, "minimum": 0}, [0], [1, -1]),
         ({**NUMBER, "minimum": 1, "exclusiveMinimum": False}, [1], [0]),
         ({**NUMBER, "multipleOf": 0.1}, [0.3], [0.35]),
+        ({**NUMBER, "multipleOf": 1e-300}, [1e-300], [1e308]),
         ({"type": "integer", "format": "int32"}, [2**31 - 1], [2**31]),
         ({**TEXT, "minLength": 1, "maxLength": 2}, ["a", "ab"], ["", "abc"]),
         ({**TEXT, "pattern": "^a+$"}, ["aa"], ["b"]),
@@ -74,6 +75,10 @@ def test_a_keyword_holds(schema: dict[str, Any], good: list[Any], bad: list[Any]
         ({"type": "object", "properties": []}, ("properties",)),
         ({"type": "object", "required": "a"}, ("required",)),
         ({"type": "object", "maxProperties": -1}, ("maxProperties",)),
+        (
+            {"type": "object", "properties": {"a": {"type": "number", "maximum": 10**400}}},
+            ("properties", "a", "maximum"),
+        ),
     ],
 )
 def test_what_cannot_be_enforced_is_refused_where_it_stands(schema: dict[str, Any], at: tuple[str, ...]) -> None:

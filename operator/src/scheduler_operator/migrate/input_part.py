@@ -6,7 +6,7 @@ were understood by no reader: :meth:`InputPart.unread` lists them, :meth:`InputP
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -115,7 +115,8 @@ class InputPart:
     def number(self, key: str) -> float | None:
         """Return a field that must be a number."""
         value = self.take(key)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = is_number and abs(value) <= sys.float_info.max  # an integer of 400 digits is none
         checked: float | None = self._check(key, value, is_number, "a number")
         return checked
 

@@ -12,6 +12,7 @@ all repetitions, on the text that they are matched with, and on the values of an
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -207,7 +208,12 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and _is_finite(value)
+
+
+def _is_finite(value: float) -> bool:
+    """Return whether ``value`` is a number for the API server too, which has no integers beyond its floats."""
+    return abs(value) <= sys.float_info.max  # math.isfinite raises for such integers
 
 
 _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -320,8 +326,8 @@ def _count_problems(schema: Schema, count: int, of: str, what: str) -> SchemaPro
 
 def _number_problems(schema: Schema, value: float) -> SchemaProblems:
     """Yield the problems of a number. Exclusive bounds are numbers, or true beside the bound they make exclusive."""
-    if not math.isfinite(value):
-        yield (), f"{value} is not a number"
+    if not _is_finite(value):
+        yield (), f"{describe_value(value)} is not a number that an object can hold"
         return
     least, more_than = schema.get("minimum"), schema.get("exclusiveMinimum")
     most, less_than = schema.get("maximum"), schema.get("exclusiveMaximum")
@@ -337,8 +343,10 @@ def _number_problems(schema: Schema, value: float) -> SchemaProblems:
     if less_than is not None and not isinstance(less_than, bool) and value >= less_than:
         yield (), f"{value} is too large; it must be less than {less_than}"
     # 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not quite 3 in floating point.
-    if (factor := schema.get("multipleOf")) and abs(value / factor - round(value / factor)) > 1e-9:
-        yield (), f"{value} is not a multiple of {factor}"
+    if factor := schema.get("multipleOf"):
+        quotient = value / factor  # beyond all floats it is no whole number, as for Kubernetes
+        if math.isinf(quotient) or abs(quotient - round(quotient)) > 1e-9:
+            yield (), f"{value} is not a multiple of {factor}"
     bits = _BITS.get(schema.get("format", ""))
     if bits and not -(2**bits) <= value < 2**bits:
         yield (), f"{value} does not fit {schema['format']}"

@@ -207,11 +207,13 @@ def node_expressions(nodes: LabelSelector | None) -> Expressions:
     ]
 
 
-def _added_affinity(args: Mapping[str, Any], required_labels: Expressions) -> Mapping[str, Any]:
+def _added_affinity(args: Any, required_labels: Expressions) -> Any:
     """Return the ``args`` of NodeAffinity with ``required_labels`` added to what they require already.
 
     Parts that are malformed are left as they are: validation of the arguments reports them.
     """
+    if not isinstance(args, Mapping):
+        return args
     added = args.get("addedAffinity") or {}
     if not isinstance(added, Mapping):
         return args
