@@ -43,8 +43,14 @@ class NodePorts(Plugin):
         deleted: Pod = event.old
         if not (deleted.spec.node_name or deleted.status.nominated_node_name):
             return SKIP
-        freed = host_ports(deleted)
-        return QUEUE if any(port.conflicts(other) for port in host_ports(pod) for other in freed) else SKIP
+        # By number: both pods may have thousands of ports.
+        freed: dict[tuple[str, int], list[HostPort]] = {}
+        for port in host_ports(deleted):
+            freed.setdefault(port[1:], []).append(port)
+        if not freed:
+            return SKIP
+        conflicts = (port.conflicts(other) for port in host_ports(pod) for other in freed.get(port[1:], ()))
+        return QUEUE if any(conflicts) else SKIP
 
     def signature(self, pod: Pod) -> Hashable:
         return host_ports(pod)

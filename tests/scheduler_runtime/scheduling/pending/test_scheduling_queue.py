@@ -11,8 +11,9 @@ import pytest
 
 from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
 from scheduler_runtime.framework import QueueGate
-from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
-from scheduler_runtime.scheduling.pending.scheduling_queue import MAX_WAKING, MIN_WOKEN, WAKING_SECONDS
+from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue, scheduling_queue
+from scheduler_runtime.scheduling.pending.requeue_rules import MAX_SLOW_HINTS, SLOW_HINT_SECONDS
+from scheduler_runtime.scheduling.pending.scheduling_queue import MAX_WAKING, MIN_WOKEN, NOW, WAKING_SECONDS
 from tests.scheduler_runtime.scheduling.pending.pods import pod
 
 FITS = ClusterEvent("Node", Action.ADD)
@@ -417,9 +418,61 @@ def test_a_pod_that_was_parked_after_the_event_is_not_woken_by_it() -> None:
 def test_events_do_not_pile_up_behind_a_crowd() -> None:
     pending, profile = crowd(100)
     profile.hints_no = frozenset({"Fit"})
+    pending.on_event(NODE_ADDED, 100)
+    assert pending.wake_at() == NOW
     for _ in range(2 * MAX_WAKING):
         pending.on_event(NODE_ADDED, 100)
-    assert len(profile.hinted) >= MAX_WAKING * 100
+    assert pending.wake_at() != NOW
+    # The hints of so many events take two seconds: once there are too many, pods are woken without.
+    assert len(profile.hinted) < MAX_WAKING * 100
+    assert {place(pending, f"parked-{index}") for index in range(100)} == {QueuePlace.ACTIVE}
+
+
+def test_events_that_are_finished_at_once_ask_hints_that_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling_queue, "FINISHING_SECONDS", 60)  # however slow the machine is
+    pending = SchedulingQueue({"default": (profile := Profile())})
+    profile.hints_no = frozenset({"Fit"})
+    add(pending, *(pod(f"parked-{index}") for index in range(100)))
+    for uid in take_all(pending, 0):
+        pending.park(uid, {"Fit"}, 0)
+    for _ in range(2 * MAX_WAKING):
+        pending.on_event(NODE_ADDED, 100)
+    assert len(profile.hinted) == 2 * MAX_WAKING * 100
+    assert {place(pending, f"parked-{index}") for index in range(100)} == {QueuePlace.PARKED}
+
+
+class VerySlowHints(Profile):
+    """Each hint takes longer than parked pods may be woken at once, as about a pod with thousands of terms."""
+
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
+        until = time.thread_time() + 5 * SLOW_HINT_SECONDS
+        while time.thread_time() < until:
+            pass
+        return super().hint(plugin, event, pod)
+
+
+def test_slow_hints_are_asked_twice_for_each_attempt() -> None:
+    pending = SchedulingQueue({"default": (profile := VerySlowHints())}, backing_off=BackingOff(0, 0))
+    profile.hints_no = frozenset({"Fit"})
+    add(pending, pod("p"))
+    for attempt in (1, 2):
+        take_all(pending, 0)
+        pending.park("p", {"Fit"}, 0)
+        for _ in range(MAX_SLOW_HINTS):
+            pending.on_event(NODE_ADDED, 100)
+            assert place(pending, "p") is QueuePlace.PARKED
+        pending.on_event(NODE_ADDED, 100)
+        assert place(pending, "p") is QueuePlace.ACTIVE
+        assert len(profile.hinted) == attempt * MAX_SLOW_HINTS
+
+
+def test_few_slow_hints_are_asked_at_once() -> None:
+    pending = SchedulingQueue({"default": (profile := VerySlowHints())})
+    add(pending, *(pod(f"parked-{index}") for index in range(10)))
+    for uid in take_all(pending, 0):
+        pending.park(uid, {"Fit"}, 0)
+    pending.on_event(NODE_ADDED, 100)
+    assert len(profile.hinted) <= 4
 
 
 def take_free(pending: SchedulingQueue, *held: str) -> str:

@@ -225,7 +225,8 @@ class RejectedPod:
             return True
         if was_partner and not is_partner and self.own.includes(self.pod):
             return True  # Perhaps it was the last, and the pod may be the first.
-        if self._labels_apart_from(old) - self._labels_apart_from(new):
+        before = self._labels_apart_from(old)
+        if before and before - self._labels_apart_from(new):
             return True
         if old is None or new is not None:
             return False

@@ -61,6 +61,8 @@ class QueuedPod:
     """Whether nothing but the time woke it last."""
     retry_requested: bool = False
     """Whether a plugin asked to make it active while it was in flight."""
+    slow_hints: int = 0
+    """The number of hints about it that took long since its last attempt."""
 
 
 class QueuePlugins(Protocol):

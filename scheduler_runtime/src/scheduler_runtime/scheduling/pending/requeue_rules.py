@@ -3,7 +3,9 @@
 An event requeues a parked pod if
 
 * a plugin that rejected the pod has registered such events (``events`` of the plugin), or its gate has;
-* that plugin's hint, asked about this event and this pod, does not say that the event changes nothing;
+* that plugin's hint, asked about this event and this pod, does not say that the event changes nothing. After two
+  hints that took long no more are asked before the pod's next attempt, which the time of such attempts limits
+  (ADR 26): a pod may have thousands of terms, and events come by the hundred;
 * the pod is not gated, or the gate's own plugin has registered the event: nothing else can open the gate.
 
 A requeued pod backs off first, if it still has to, unless the plugin that says yes is one of the pod's
@@ -16,10 +18,17 @@ See pkg/scheduler/backend/queue/scheduling_queue.go, isPodWorthRequeuing and isE
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from time import thread_time
+from typing import Final
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.scheduling.pending.places import Parked
 from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuedProfile
+
+SLOW_HINT_SECONDS: Final = 0.002
+"""The CPU of a hint that is slow: some hundred times what most take."""
+MAX_SLOW_HINTS: Final = 2
+"""So many slow hints are asked about a pod before its next attempt: one may be a pause of the garbage collector."""
 
 
 class RequeueRules:
@@ -28,6 +37,8 @@ class RequeueRules:
     def __init__(self, profiles: Mapping[str, QueuedProfile]) -> None:
         self._profiles = profiles
         self._interested: dict[tuple[str, Action], list[tuple[str, str]]] = {}
+        self.asks_hints = True
+        """Whether hints are asked. Without them every registered event helps."""
 
     def reset(self) -> None:
         """Ask the profiles anew which events their plugins have registered: they changed."""
@@ -75,7 +86,7 @@ class RequeueRules:
                 # A gated pod has the plugins of its last rejection as well, but only its gate can let it go.
                 if entry.gate and (profile, entry.gate) not in interested:
                     continue
-                yield entry if self._profiles[profile].queue.hint(plugin, event, entry.pod) else None
+                yield entry if self._hint(plugin, event, entry) else None
 
     def is_worth_requeuing(self, entry: QueuedPod, event: Event) -> bool:
         """Return whether a plugin that rejected this pod may accept the pod after ``event``.
@@ -92,8 +103,17 @@ class RequeueRules:
         )
 
     def _any_hint_queues(self, plugins: frozenset[str], entry: QueuedPod, event: Event) -> bool:
-        hooks = self._profiles[entry.profile].queue
         return any(
-            name == entry.profile and plugin in plugins and hooks.hint(plugin, event, entry.pod)
+            name == entry.profile and plugin in plugins and self._hint(plugin, event, entry)
             for name, plugin in self.interested_plugins(event)
         )
+
+    def _hint(self, plugin: str, event: Event, entry: QueuedPod) -> bool:
+        """Return whether ``event`` may help the pod, which ``plugin`` rejected."""
+        if not self.asks_hints or entry.slow_hints >= MAX_SLOW_HINTS:
+            return True
+        began = thread_time()
+        helps = self._profiles[entry.profile].queue.hint(plugin, event, entry.pod)
+        if thread_time() - began > SLOW_HINT_SECONDS:
+            entry.slow_hints += 1
+        return helps

@@ -34,7 +34,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Protocol
 
 from scheduler_runtime.api import Event, Pod, QueueEntry
@@ -42,7 +42,7 @@ from scheduler_runtime.framework import FailureLog, PluginError
 from scheduler_runtime.scheduling.pending.attempt_budget import AttemptBudget
 from scheduler_runtime.scheduling.pending.places import BackingOff, Heap, InFlight, Parked
 from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuedProfile, QueuePlace
-from scheduler_runtime.scheduling.pending.requeue_rules import RequeueRules
+from scheduler_runtime.scheduling.pending.requeue_rules import SLOW_HINT_SECONDS, RequeueRules
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,11 @@ FLUSH_INTERVAL = 30.0
 WAKING_SECONDS = 0.005
 """How long parked pods may be woken before decisions and watches get their turn."""
 MIN_WOKEN = 16
-"""So many are looked at in any case, and at once."""
+"""So many are looked at in any case, and at once, unless their hints are slow."""
 MAX_WAKING = 32
 """So many events may wait for their parked pods; for each more the first is finished."""
+FINISHING_SECONDS = 0.1
+"""So long hints are asked to finish an event; then the pods that are left are woken without them."""
 NOW = float("-inf")
 
 Cause = Event | str
@@ -368,7 +370,8 @@ class SchedulingQueue:
         Fifty thousand may be parked, and each one's hint takes microseconds or, for thousands of terms, milliseconds.
         What is left is continued each time that a pod is taken.
         """
-        began, looked_at = perf_counter(), 0
+        began, cpu_began, looked_at = perf_counter(), thread_time(), 0
+        self._rules.asks_hints = True
         while self._waking:
             cause, entries = self._waking[0]
             for entry in entries:
@@ -376,10 +379,15 @@ class SchedulingQueue:
                     skips_backoff = isinstance(cause, Event) and self._rules.skips_backoff(entry, [cause])
                     self._requeue(entry, now, cause, skips_backoff=skips_backoff)
                 looked_at += 1
-                if looked_at >= MIN_WOKEN and perf_counter() - began > WAKING_SECONDS and not to_the_end:
+                if to_the_end:
+                    self._rules.asks_hints = thread_time() - cpu_began < FINISHING_SECONDS
+                elif perf_counter() - began > WAKING_SECONDS and (
+                    looked_at >= MIN_WOKEN or thread_time() - cpu_began > MIN_WOKEN * SLOW_HINT_SECONDS
+                ):
                     self.ready.set()  # or the loop would sleep on
                     return
             self._waking.popleft()
+        self._rules.asks_hints = True
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make waiting pods active at once, because a plugin knows that they have a chance.
@@ -490,7 +498,7 @@ class SchedulingQueue:
         self._take_from_place(entry)
         entry.plugins, entry.pending_plugins, entry.added_at = plugins, pending_plugins, now
         entry.error, entry.gate, entry.key = "", "", None
-        entry.was_flushed, entry.flushed_at = False, float("-inf")
+        entry.was_flushed, entry.flushed_at, entry.slow_hints = False, float("-inf"), 0
 
     def _push_active(self, entry: QueuedPod, now: float, cause: Cause) -> None:
         entry.waits_since = min(entry.waits_since, now)
