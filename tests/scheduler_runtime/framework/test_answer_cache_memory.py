@@ -57,6 +57,18 @@ def test_the_cache_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> N
     assert 16 < len(decides.answer_cache._pod_entries) < 90
 
 
+@pytest.mark.parametrize("size", [20_000, 500_000, 1_500_000])
+def test_what_users_write_counts_as_memory(size: int) -> None:
+    cluster, decides = testing.Cluster(testing.node("n")), testing.framework()
+    cache = decides.answer_cache
+    for number in range(64_000_000 // size):
+        tolerations = [{"key": f"{number}-{'x' * size}", "operator": "Exists"}]
+        assert cache.lookup(testing.pod("p", tolerations=tolerations), cluster.table) is not None
+    specs = [spec for spec, _, _ in cache._signatures._keys.values()]
+    assert size * max(len(cache._node_entries), len(cache._pod_entries)) < 16_000_000
+    assert size * len(specs) < 8_000_000
+
+
 def for_node(name: str) -> dict[str, Any]:
     """The affinity that the controller of DaemonSets writes."""
     by_name = {"key": "metadata.name", "operator": "In", "values": [name]}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler_runtime import testing
 from scheduler_runtime.plugins.interpodaffinity import own_terms as own_terms_module
-from scheduler_runtime.state.lru import LruCache, next_cleanup_size
+from scheduler_runtime.state.lru import LruCache, next_cleanup_size, weight_of
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import plugin, pod, required, term
 
 
@@ -56,3 +57,10 @@ def test_of_what_comes_and_goes_little_is_kept_and_little_is_looked_at(living: i
             size, cleanup_at = living, next_cleanup_size(living, minimum)
         assert size <= max(living * 1.25, living + minimum)
     assert looked_at <= 7 * additions
+
+
+def test_a_value_weighs_by_what_users_wrote() -> None:
+    small, large = testing.pod("p").spec, testing.pod("p", nodeSelector={"k" * 100: "v" * 10_000}).spec
+    assert weight_of(small, 1000) == 1
+    assert weight_of(("key", frozenset(["x" * 5000]), large), 1000) == 16
+    assert weight_of((object(), 10**30), 1000) == 1

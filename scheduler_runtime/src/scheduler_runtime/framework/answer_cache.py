@@ -27,16 +27,24 @@ from scheduler_runtime.framework.decision_hooks import Scorer, run_filter_plugin
 from scheduler_runtime.framework.decision_state import DecisionState
 from scheduler_runtime.framework.hook import Hook, caught_exceptions, check_scores, is_normalized, rejects_row
 from scheduler_runtime.framework.outcomes import PluginError
+from scheduler_runtime.state.lru import encoded_size
 from scheduler_runtime.state.objects import PodSpec, Requests
 from scheduler_runtime.state.table import Table
 
 BUDGET_BYTES = 64 * 2**20
 """The memory that the entries of one profile may take."""
 _MIN_ENTRIES = 16
+"""So many are kept in any case."""
+_MAX_KEY_BYTES = BUDGET_BYTES // _MIN_ENTRIES
+"""An entry with a key beyond this is not stored: users may write pods of a megabyte, each another one."""
 _OVERHEAD_BYTES = 1000
-"""Roughly the memory of an entry beside its arrays."""
+"""Roughly the memory of an entry beside its arrays and its key."""
+_DECODED = 8
+"""So many times what it takes encoded is what a spec, or a key made of parts of it, takes in memory, or less."""
 _MAX_TEMPLATES = 128
 """Each entry of ``Signatures`` holds on to the spec of a template, which would be freed otherwise."""
+_MAX_TEMPLATE_BYTES = 4 * 2**20
+"""The size of all these specs, encoded."""
 INFEASIBLE = -1
 """The total of a row that some plugin rejects: below any that is the sum of scores, which are not negative."""
 
@@ -117,8 +125,9 @@ class UnnormalizedScores:
 class NodeAnswers:
     """The answers about each node that hold whatever pods run there, for one class of pods."""
 
-    def __init__(self, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table) -> None:
+    def __init__(self, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, key: Hashable) -> None:
         """Ask ``plugins``, none of which looks at pods. Raises PluginError."""
+        self.key_bytes = _DECODED * encoded_size(key)
         self.version = table.nodes_version, table
         """The nodes that it is about. Any change of one of them makes it out of date."""
         # All nodes are in play, and all are scored: the answers are read again where others do not reject any more.
@@ -145,18 +154,31 @@ class NodeAnswers:
     def size(self) -> int:
         """The memory that it takes, in bytes."""
         scores = sum(unnormalized.scores.nbytes for unnormalized in self.unnormalized)
-        return _OVERHEAD_BYTES + self.mask.nbytes + self.total.nbytes + scores
+        return _OVERHEAD_BYTES + self.key_bytes + self.mask.nbytes + self.total.nbytes + scores
 
 
 class CachedAnswers:
     """The answers of all cached plugins about each row, for one class of pods."""
 
-    __slots__ = ("_position", "is_unrestricted", "is_usable", "mask", "node_answers", "prepared", "states", "total")
+    __slots__ = (
+        *("_position", "is_unrestricted", "is_usable", "key_bytes"),
+        *("mask", "node_answers", "prepared", "states", "total"),
+    )
 
     def __init__(
-        self, node_answers: NodeAnswers, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, dtype: type
+        self,
+        node_answers: NodeAnswers,
+        plugins: Sequence[CacheablePlugin],
+        pod: Pod,
+        table: Table,
+        dtype: type,
+        key: Hashable,
     ) -> None:
-        """Ask ``plugins``, which look at pods, and add what they answer to ``node_answers``. Raises PluginError."""
+        """Ask ``plugins``, which look at pods, and add what they answer to ``node_answers``. Raises PluginError.
+
+        ``key`` is what these plugins sign.
+        """
+        self.key_bytes = _DECODED * encoded_size(key)
         self.node_answers = node_answers
         nodes = NodeTable(table, np.ones(len(table), np.bool_))
         self.prepared = PreparedPlugins(plugins, pod, nodes, with_scores=node_answers.prepared.is_unrestricted)
@@ -251,6 +273,7 @@ class Signatures:
         self._depend_on_spec = all(plugin.signs_spec for plugin in (*node_plugins, *pod_plugins))
         self._keys: dict[int, tuple[PodSpec, Requests, tuple[Hashable, Hashable] | None]] = {}
         """By the id of the spec, which lives as long as its entry."""
+        self._bytes = 0
 
     def key(self, pod: Pod) -> tuple[Hashable, Hashable] | None:
         """Return a key for the plugins that do not look at pods on nodes, and one for the others.
@@ -265,8 +288,10 @@ class Signatures:
         node_key, pod_key = _sign(self._node_plugins, pod), _sign(self._pod_plugins, pod)
         key = None if node_key is None or pod_key is None else (node_key, pod_key)
         if self._depend_on_spec:
-            if len(self._keys) >= _MAX_TEMPLATES:
+            self._bytes += encoded_size(spec)
+            if len(self._keys) >= _MAX_TEMPLATES or self._bytes > _MAX_TEMPLATE_BYTES:
                 self._keys.clear()
+                self._bytes = 0
             self._keys[id(spec)] = spec, requests, key
         return key
 
@@ -334,6 +359,8 @@ class AnswerCache:
         self._node_entries: OrderedDict[Hashable, NodeAnswers] = OrderedDict()
         self._pod_entries: OrderedDict[Hashable, CachedAnswers] = OrderedDict()
         self._memory = MemoryUse()
+        self._pod_key_bytes = 0
+        """What the keys of ``_pod_entries`` take beside those of their NodeAnswers."""
         self.hits = 0
         self.misses = 0
 
@@ -341,6 +368,7 @@ class AnswerCache:
         """Forget all answers, because data changed that some plugin goes by."""
         self._node_entries.clear()
         self._pod_entries.clear()
+        self._pod_key_bytes = 0
 
     def lookup(self, pod: Pod, table: Table) -> CachedAnswers | None:
         """Return the answers about pods such as ``pod``, up to date, asking the plugins where they are not.
@@ -368,14 +396,15 @@ class AnswerCache:
             # A plugin from elsewhere may read any field of the pods on a node, such as their phase: from now on the
             # table also logs changes of fields that it does not count.
             table.track_uncounted_fields()
-        cached = CachedAnswers(node_answers, self._pod_plugins, pod, table, self._dtype)
-        if cached.is_unrestricted:
+        if cached is not None:
+            self._pod_key_bytes -= self._pod_entries.pop(key).key_bytes
+        cached = CachedAnswers(node_answers, self._pod_plugins, pod, table, self._dtype, key[1])
+        if cached.is_unrestricted and node_answers.key_bytes + cached.key_bytes <= _MAX_KEY_BYTES:
             self._pod_entries[key] = cached
+            self._pod_key_bytes += cached.key_bytes
             self._trim(len(cached.mask))
-        else:
-            # Not stored: it has nothing but the answers of a moment ago, and each node may have a class of its own
-            # (pods of a DaemonSet), which would displace all others.
-            self._pod_entries.pop(key, None)
+        # A restricted one has nothing but the answers of a moment ago, and each node may have a class of its own (pods
+        # of a DaemonSet), which would displace all others.
         return cached
 
     def _hash_error(self, pod: Pod) -> PluginError:
@@ -391,8 +420,8 @@ class AnswerCache:
         """Return the answers of plugins that do not look at pods, made again if a node changed. Raises PluginError."""
         answers = self._node_entries.get(key)
         if answers is None or answers.version != (table.nodes_version, table):
-            answers = NodeAnswers(self._node_plugins, pod, table)
-            if not answers.prepared.is_unrestricted:
+            answers = NodeAnswers(self._node_plugins, pod, table, key)
+            if not answers.prepared.is_unrestricted or answers.key_bytes > _MAX_KEY_BYTES:
                 self._node_entries.pop(key, None)
                 return answers
             self._node_entries[key] = answers
@@ -404,11 +433,13 @@ class AnswerCache:
     def size(self, rows: int) -> int:
         """Return the memory of all entries in bytes, if each has so many ``rows``."""
         entry = _OVERHEAD_BYTES + rows * (1 + np.dtype(self._dtype).itemsize)
-        return self._memory.bytes + entry * len(self._pod_entries)
+        return self._memory.bytes + self._pod_key_bytes + entry * len(self._pod_entries)
 
     def _trim(self, rows: int) -> None:
         """Forget the least recently used entries, of the larger of the two dicts, until the budget is kept."""
         by_pod, by_node = self._pod_entries, self._node_entries
         while self.size(rows) > BUDGET_BYTES and max(len(by_pod), len(by_node)) > _MIN_ENTRIES:
-            larger: OrderedDict[Hashable, Any] = by_pod if len(by_pod) >= len(by_node) else by_node
-            larger.popitem(last=False)
+            if len(by_pod) >= len(by_node):
+                self._pod_key_bytes -= by_pod.popitem(last=False)[1].key_bytes
+            else:
+                by_node.popitem(last=False)

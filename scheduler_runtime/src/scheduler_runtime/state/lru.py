@@ -6,6 +6,10 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+import msgspec
+
+_encode = msgspec.msgpack.Encoder(enc_hook=lambda _: None).encode
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -51,6 +55,22 @@ class LruCache(Generic[K, V]):
         if weight > 1:
             self._weights[key] = weight
             self._extra += weight - 1
+
+
+def encoded_size(value: object) -> int:
+    """Return the length of ``value`` where it is encoded: its size, as far as that depends on what users write.
+
+    In memory it takes some times as much. Objects of types that cannot be encoded count next to nothing.
+    """
+    try:
+        return len(_encode(value))
+    except (OverflowError, TypeError):  # an integer beyond 64 bits, and a mapping by something else than texts
+        return 0
+
+
+def weight_of(value: object, bytes_of_one: int) -> int:
+    """Return the weight of ``value`` in a cache where so many bytes, encoded, count as one."""
+    return 1 + encoded_size(value) // bytes_of_one
 
 
 def next_cleanup_size(size: int, minimum: int) -> int:

@@ -54,3 +54,11 @@ def test_images_that_no_node_has_any_more_are_forgotten() -> None:
     assert 4 * MIN_IMAGE_CLEANUP < len(images) <= 5 * MIN_IMAGE_CLEANUP
     assert all(node(number).status.images[0] is one.status.images[0] for number, one in enumerate(stays))
     assert node(-1).status.images == (ContainerImage(("app--1",), 1),)
+
+
+def test_images_with_long_names_are_forgotten_sooner() -> None:
+    images = SharedImages()
+    for number in range(30):
+        image = {"names": [f"{number}{'x' * 1_000_000}"], "sizeBytes": 1}
+        images.share(msgspec.convert({"metadata": {"name": "n"}, "status": {"images": [image]}}, Node))
+    assert len(images) <= 2

@@ -234,6 +234,17 @@ def test_what_no_pod_has_any_more_is_forgotten(owner: str | None, runs: bool) ->
         assert (again.labels is pod_in_use.labels) == bool(owner)
 
 
+@pytest.mark.parametrize("place", ["spec", "labels"])
+def test_what_is_large_is_forgotten_sooner(place: str) -> None:
+    specs, megabyte = SharedSpecs(), "x" * 1_000_000
+    for number in range(30):
+        spec = {"containers": [{"name": "c", "image": f"{number}{megabyte if place == 'spec' else ''}"}]}
+        labels = {"app": f"{number}{megabyte if place == 'labels' else ''}"}
+        metadata = {"name": "p", "labels": labels, "ownerReferences": [{"name": "o", "uid": f"{number}"}]}
+        specs.share(msgspec.convert(raw("p", spec, metadata=metadata), Pod), BY_CONTAINER)
+    assert sum(map(len, [*specs._templates, *specs._owners])) < 4_000_000
+
+
 def test_what_many_pods_have_is_kept() -> None:
     specs = SharedSpecs()
     pods = [specs.share(msgspec.convert(raw("p", of(f"{number}m")), Pod), BY_CONTAINER) for number in range(3000)]

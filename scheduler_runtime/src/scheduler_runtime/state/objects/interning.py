@@ -33,7 +33,11 @@ from scheduler_runtime.state.objects.structs import (
 MAX_TEMPLATES = 8192
 MIN_CLEANUP = 256
 """So many new templates and owners are not worth a cleanup."""
+BYTES_OF_A_TEMPLATE = 8192
+"""So many bytes of a spec, or of what an owner's pods share, count as one: users may write a megabyte of them."""
 MIN_IMAGE_CLEANUP = 1024
+BYTES_OF_AN_IMAGE = 1024
+"""So many bytes of image names count as one image: a kubelet may write a megabyte of them."""
 MAX_RUN_STATES = 16
 """Per template, such as starting, ready and resized."""
 _RUN_FIELDS = ("conditions", "container_statuses", "init_container_statuses", "resources", "allocated_resources")
@@ -114,6 +118,8 @@ class SharedSpecs:
         self._size = size
         self._templates: OrderedDict[bytes, _Template] = OrderedDict()
         self._owners: OrderedDict[bytes, _OwnerGroup] = OrderedDict()
+        self._weight = 0
+        """Of all templates and owners."""
         self._cleanup_at = MIN_CLEANUP
 
     def share(self, pod: Pod, rules: ResizeRules) -> Pod:
@@ -157,7 +163,7 @@ class SharedSpecs:
         key = _encode(common)
         template = self._templates.get(key)
         if template is None:
-            self._make_room_in(self._templates)
+            self._make_room_in(self._templates, key)
             template = self._templates[key] = _Template(common)
         else:
             self._templates.move_to_end(key)
@@ -177,7 +183,7 @@ class SharedSpecs:
         key = _encode(common)
         group = self._owners.get(key)
         if group is None:
-            self._make_room_in(self._owners)
+            self._make_room_in(self._owners, key)
             self._owners[key] = _OwnerGroup(*common, metadata.annotations)
             return
         self._owners.move_to_end(key)
@@ -187,21 +193,28 @@ class SharedSpecs:
         if metadata.annotations == group.annotations:
             force_setattr(metadata, "annotations", group.annotations)
 
-    def _make_room_in(self, cache: OrderedDict[bytes, Any]) -> None:
+    def _make_room_in(self, cache: OrderedDict[bytes, Any], key: bytes) -> None:
         """Let one more entry fit in ``cache``, and drop what no pod has any more, once there may be much of it.
 
         The pods of an old template never come again: its entry would only wait to become the oldest one.
         """
         if len(cache) >= self._size:
-            cache.popitem(last=False)
-        templates, owners = self._templates, self._owners
-        if len(templates) + len(owners) < self._cleanup_at:
+            oldest, _ = cache.popitem(last=False)
+            self._weight -= _weight(oldest)
+        self._weight += _weight(key)
+        if self._weight < self._cleanup_at:
             return
-        for key in [key for key, template in templates.items() if not template.is_in_use()]:
-            del templates[key]
-        for key in [key for key, group in owners.items() if group.references <= _UNUSED_OWNER_GROUP]:
-            del owners[key]
-        self._cleanup_at = next_cleanup_size(len(templates) + len(owners), MIN_CLEANUP)
+        templates, owners = self._templates, self._owners
+        for unused in [key for key, template in templates.items() if not template.is_in_use()]:
+            del templates[unused]
+        for unused in [key for key, group in owners.items() if group.references <= _UNUSED_OWNER_GROUP]:
+            del owners[unused]
+        self._weight = _weight(key) + sum(map(_weight, templates)) + sum(map(_weight, owners))
+        self._cleanup_at = next_cleanup_size(self._weight, MIN_CLEANUP)
+
+
+def _weight(key: bytes) -> int:
+    return 1 + len(key) // BYTES_OF_A_TEMPLATE
 
 
 def _without_node_names(affinity: Affinity) -> Affinity:
@@ -217,6 +230,8 @@ class SharedImages:
 
     def __init__(self) -> None:
         self._images: dict[ContainerImage, ContainerImage] = {}
+        self._weight = 0
+        """Of all images."""
         self._cleanup_at = MIN_IMAGE_CLEANUP
 
     def __len__(self) -> int:
@@ -226,10 +241,12 @@ class SharedImages:
         """Replace the images of ``node`` by the equal ones that other nodes have; return ``node``, which is changed."""
         own = node.status.images
         if own:
-            images = self._images
+            images, known = self._images, len(self._images)
             force_setattr(node.status, "images", tuple([images.setdefault(image, image) for image in own]))
-            if len(images) >= self._cleanup_at:
-                self._clean_up()
+            if len(images) > known:
+                self._weight += len(images) - known + _bytes_of_names(own) // BYTES_OF_AN_IMAGE
+                if self._weight >= self._cleanup_at:
+                    self._clean_up()
         return node
 
     def _clean_up(self) -> None:
@@ -237,7 +254,12 @@ class SharedImages:
         (unused,) = _reference_counts({image: image for image in [ContainerImage()]})
         counts = zip(self._images, _reference_counts(self._images), strict=True)
         self._images = {image: image for image, references in counts if references > unused}
-        self._cleanup_at = next_cleanup_size(len(self._images), MIN_IMAGE_CLEANUP)
+        self._weight = len(self._images) + _bytes_of_names(self._images) // BYTES_OF_AN_IMAGE
+        self._cleanup_at = next_cleanup_size(self._weight, MIN_IMAGE_CLEANUP)
+
+
+def _bytes_of_names(images: Iterable[ContainerImage]) -> int:
+    return sum([len(name) for image in images for name in image.names])
 
 
 def _reference_counts(images: Iterable[ContainerImage]) -> list[int]:

@@ -253,25 +253,32 @@ def _total(containers: Iterable[tuple[Amounts, Role]], defaults: Amounts) -> Amo
     running: Amounts = {}
     sidecars: Amounts = {}
     starting: Amounts = {}
+    # Each container changes its own resources only: a user may write thousands of both, and no sum is copied for each.
     for amounts, role in containers:
         amounts = defaults | amounts if defaults else amounts
         if role != "init":
-            running = _plus(running, amounts)
+            _add(running, amounts)
         if role == "main":
             continue
-        moment = _plus(sidecars, amounts)
         if role == "sidecar":
-            sidecars = moment
-        starting = _largest([starting, moment])
+            _add(sidecars, amounts)
+        for name, amount in amounts.items():
+            moment = sidecars[name] if role == "sidecar" else sidecars.get(name, 0) + amount
+            if name not in starting or moment > starting[name]:
+                starting[name] = moment
     return _largest([running, starting])
+
+
+def _add(total: Amounts, amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
 
 
 def _plus(one: Amounts, other: Amounts) -> Amounts:
     if not other:
         return one
     total = dict(one)
-    for name, amount in other.items():
-        total[name] = total.get(name, 0) + amount
+    _add(total, other)
     return total
 
 
