@@ -43,6 +43,16 @@ KEYS = (
     *("cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "example.com/gpu", "a", "web", "zone", "app"),
     *("kubernetes.io/hostname", "topology.kubernetes.io/zone", "attachable-volumes-x", "name", "uid", "x" * 300, "é"),
 )
+CHOICES = {
+    "operator": ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Equal", ""),
+    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute", ""),
+    "whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway"),
+    "nodeAffinityPolicy": ("Honor", "Ignore"),
+    "nodeTaintsPolicy": ("Honor", "Ignore"),
+    "topologyKey": ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "zone", "a"),
+    "protocol": ("TCP", "UDP", ""),
+}
+"""What fields with few words have most times: with another one the rest of their object has no effect."""
 LENGTHS = (0, 1, 1, 1, 2, 2, 3, 3, 8)
 LONG_LENGTHS = (50, 300)
 WRONG: tuple[Any, ...] = (None, True, 0, "", "x", [], {}, [None], {"": None}, [[]], 1e308, "@@deep", "@@array", "@@nan")
@@ -72,6 +82,10 @@ class MadeObjects:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        self.lengths: tuple[int, ...] = LENGTHS
+        """One of these is the length of each list and map."""
+        self.odd_words = 0.03
+        """The part of the words that are odd."""
 
     def pod(self, name: str, node: str, scheduler: str) -> bytes:
         """Return the text of a pod, perhaps one that cannot be decoded."""
@@ -88,8 +102,8 @@ class MadeObjects:
         """Return the text of a node, perhaps one that cannot be decoded."""
         return self._finish(self._object("Node", Node, name), "Node")
 
-    def _object(self, kind: str, struct: type, name: str) -> dict[str, Any]:
-        made: dict[str, Any] = self._of(kind, struct, 0.6 * self.random.random())
+    def _object(self, kind: str, struct: type, name: str, density: float = 0.6) -> dict[str, Any]:
+        made: dict[str, Any] = self._of(kind, struct, density * self.random.random())
         metadata = made["metadata"] if isinstance(made.get("metadata"), dict) else {}
         own = {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "resourceVersion": "7"}
         made["metadata"] = {**metadata, **own, "deletionTimestamp": None, "generation": 1}
@@ -147,16 +161,18 @@ class MadeObjects:
             return {**entries, random.choice(KEYS): self._odd(kind[2:])}
         return deepcopy(random.choice((*WRONG, "@@deep", "@@deep")))
 
-    def _of(self, kind: str, struct: Any, density: float) -> Any:
+    def _of(self, kind: str, struct: Any, density: float, field: str = "") -> Any:
         """A value of a type of the schema, of which the scheduler reads the fields of ``struct``."""
         random = self.random
         if kind.startswith("[]"):
-            return [self._of(kind[2:], struct, density) for _ in range(random.choice(LENGTHS))]
+            return [self._of(kind[2:], struct, density, field) for _ in range(random.choice(self.lengths))]
         if kind.startswith("{}"):
-            return {random.choice(KEYS): self._of(kind[2:], struct, density) for _ in range(random.choice(LENGTHS))}
+            count = random.choice(self.lengths)
+            return {random.choice(KEYS): self._of(kind[2:], struct, density) for _ in range(count)}
         match kind:
             case "string":
-                return random.choice(WORDS if random.random() < 0.97 else ODD_WORDS)
+                words = CHOICES[field] if field in CHOICES and random.random() < 0.8 else WORDS
+                return random.choice(ODD_WORDS if random.random() < self.odd_words else words)
             case "int32" | "int64":
                 return random.choice(INTS)
             case "quantity":
@@ -169,16 +185,16 @@ class MadeObjects:
                 return random.choice(({}, {"f:a": {}}, [], "x"))
         if kind not in SCHEMA:
             return {}
-        read = _fields_read(struct)
+        read = fields_read(struct)
         return {
-            field: self._of(type_, read.get(field), density * 0.9)
+            field: self._of(type_, read.get(field), density * 0.9, field)
             for field, type_ in SCHEMA[kind].items()
             if random.random() < (max(density, 0.12) if field in read else density * 0.05)
         }
 
 
 @cache
-def _fields_read(struct: Any) -> dict[str, Any]:
+def fields_read(struct: Any) -> dict[str, Any]:
     """The fields that a struct reads, by their names in JSON, each with the struct of its value if there is one."""
     if not isinstance(struct, type) or not issubclass(struct, msgspec.Struct):
         return {}

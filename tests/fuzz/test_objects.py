@@ -7,19 +7,13 @@ import json
 import os
 from collections import Counter
 from random import Random
-from time import monotonic
-from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.api import Action, Event
-from scheduler_runtime.framework import FailureLog, Framework, Placed, PluginError, Progress, Unschedulable
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.http2 import frames
-from scheduler_runtime.kube.watch import Change
 from scheduler_runtime.kube.watch.unreadable import (
     UnidentifiedError,
     Unreadable,
@@ -28,16 +22,7 @@ from scheduler_runtime.kube.watch.unreadable import (
     read_or_identify,
     read_page,
 )
-from scheduler_runtime.scheduling.cluster_updates import ClusterUpdates
-from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
-from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
-from scheduler_runtime.scheduling.watched_objects import WatchRevisions
-from scheduler_runtime.state.cache import Cache
-from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import (
-    Node,
-    Pod,
-    QuantityError,
     decode_node,
     decode_node_list,
     decode_pod,
@@ -46,143 +31,16 @@ from scheduler_runtime.state.objects import (
 from tests.fuzz.budget import Budget
 from tests.fuzz.objects import MadeObjects
 from tests.fuzz.regressions import OBJECTS
+from tests.fuzz.world import NODES, World, play
 from tests.scheduler_runtime.kube.http2.peer import ask, greeted
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("no_failure_is_only_logged")]
 
 TOTAL = int(os.environ.get("FUZZ", "1000"))
 OBJECT_TOTAL = int(os.environ.get("FUZZ_OBJECTS", TOTAL))
 """As many as all others in ``make test``, and a million in ``make fuzz``."""
 SHARDS = 4
-NODES = ("n0", "n1", "n2")
 NO_GATES = {"plugins": {"preEnqueue": {"disabled": [{"name": "SchedulingGates"}]}}}
-OURS_TO_SAY = (QuantityError, msgspec.MsgspecError)
-
-
-class Conditions:
-    """The conditions of waiting pods, which nobody reads."""
-
-    def withdraw(self, uid: str) -> None:
-        """Nothing was written."""
-
-    def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
-        raise AssertionError(f"{pod.key} is set aside: {message}")
-
-
-@pytest.fixture(autouse=True)
-def _no_failure_is_only_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the scheduler logs and survives fails the test too, unless it is what it has to say about the object."""
-
-    def log(_: FailureLog, message: str, error: BaseException, **values: object) -> None:
-        cause = error.__cause__ if isinstance(error, PluginError) else error
-        if not isinstance(cause, OURS_TO_SAY):
-            raise AssertionError(f"{message}: {values}") from error
-
-    monkeypatch.setattr(FailureLog, "log", log)
-
-
-class World:
-    """A scheduler without a network: watches are played to it, and it decides. Everything it raises is a failure.
-
-    One plain pod is parked, so that each event asks the hints of all plugins.
-    """
-
-    def __init__(self) -> None:
-        self.framework: Framework = testing.framework()
-        self.cache = Cache()
-        frameworks = {"test": self.framework}
-        self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0, 0))
-        underway = PodsUnderway(BindingSlots(), Progress())
-        self.updates = ClusterUpdates(
-            self.cache, self.queue, Nominations(), frameworks, underway, Conditions(), WatchRevisions()
-        )
-        self.ends: Counter[str] = Counter()
-        self.nodes: dict[str, Node] = {}
-        for name in NODES:
-            self.see_node(name, msgspec.json.encode(testing.node(name)))
-        self.parked = testing.pod("parked", {"cpu": "100m"}, schedulerName="test")
-        self.updates.pod(Change(None, self.parked))
-        self.park_all()
-
-    def park_all(self) -> None:
-        """Take all pods that are ready, and park each as if all plugins had rejected it."""
-        while entry := self.queue.take(monotonic()):
-            self.queue.park(entry.uid, tuple(self.framework.queue.events), monotonic())
-
-    def wake(self, pod: Pod) -> None:
-        """Park a pod that waits, and play to it what may help it: each node, and a pod that goes."""
-        gone = replace(pod, spec=replace(pod.spec, node_name=NODES[0]))
-        events = [Event("Node", Action.ADD, None, node) for node in self.nodes.values()]
-        for event in (*events, Event("Pod", Action.DELETE, gone, None)):
-            self.park_all()
-            self.queue.on_event(event, monotonic())
-            self.ends["woken"] += any(
-                entry.uid == pod.uid and entry.place is QueuePlace.ACTIVE for entry in self.queue.entries()
-            )
-
-    def read(self, raw: bytes, decode: Any) -> Any:
-        """What is left of the object after a watch line and a page, or None."""
-        try:
-            event = read_event(b'{"type":"MODIFIED","object":' + raw + b"}")
-            item = read_or_identify(event.object, decode)
-        except (UnidentifiedError, ValueError):
-            self.ends["unidentified"] += 1
-            return None
-        if isinstance(item, Unreadable):
-            self.ends["unreadable"] += 1
-            assert item.metadata.name
-            return None
-        return item
-
-    def see_node(self, name: str, raw: bytes) -> None:
-        """Take in a node, and let it go on being there only if it is one."""
-        node = self.read(raw, decode_node)
-        if node is not None and node.name:
-            self.updates.node(Change(self.nodes.get(node.name), node))
-            self.nodes[node.name] = node
-
-    def drop_node(self, name: str) -> None:
-        """Have the node deleted."""
-        if node := self.nodes.pop(name, None):
-            self.updates.node(Change(node, None))
-
-    def see_pod(self, raw: bytes) -> Pod | None:
-        """Take in a pod."""
-        pod: Pod | None = self.read(raw, decode_pod)
-        if pod is not None and pod.uid:
-            self.updates.pod(Change(None, pod))
-        return pod
-
-    def drop_pod(self, pod: Pod) -> None:
-        """Have the pod deleted."""
-        self.updates.pod(Change(pod, None))
-
-    def decide(self, pod: Pod) -> None:
-        """Decide about a pod. A plugin may fail, if that names what it failed for."""
-        try:
-            outcome = self.framework.schedule(pod, self.cache)
-        except PluginError as error:
-            if not isinstance(error.__cause__, OURS_TO_SAY):
-                raise
-            self.ends["plugin failed"] += 1
-            return
-        self.ends[type(outcome).__name__.lower()] += 1
-        assert isinstance(outcome, Placed | Unschedulable)
-        if isinstance(outcome, Placed):
-            self.framework.release(outcome, self.cache)
-        elif outcome.nomination and outcome.nomination.work:
-            outcome.nomination.work.close()
-
-    def assert_empty(self) -> None:
-        """Nothing is left of any pod but the one that is parked."""
-        table = self.cache.table
-        assert (len(self.cache), [entry.uid for entry in self.queue.entries()]) == (0, [self.parked.uid])
-        assert not table.pod_counts.any()
-        assert not table._columns.requested.columns
-        assert not list(table._columns.ports)
-        for scored in table._columns.scored.values():
-            assert not scored.values.any()
-        assert not any(table._columns.terms.values())
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -208,27 +66,6 @@ def test_pods_and_nodes_are_read_taken_in_and_decided_about(shard: int) -> None:
                 gc.collect()
     world.assert_empty()
     budget.print(f"pods and nodes, {dict(world.ends)}")
-
-
-def play(world: World, raw: bytes, plain: Pod, *, is_node: bool) -> None:
-    """Have the world see an object, decide about it or beside it, wake it, and see it go if it is a pod."""
-    world.park_all()
-    if is_node:
-        name = next((name for name in NODES if b'"%s"' % name.encode() in raw), "")
-        world.see_node(name, raw)
-        world.decide(plain)
-        return
-    pod = world.see_pod(raw)
-    if pod is None:
-        return
-    waiting = replace(pod, spec=replace(pod.spec, node_name=""), metadata=replace(pod.metadata, uid="waiting"))
-    world.decide(waiting)
-    if pod.spec.node_name:
-        world.decide(plain)
-        world.updates.pod(Change(pod, pod))
-    elif pod.uid in world.queue:
-        world.wake(pod)
-    world.drop_pod(pod)
 
 
 @pytest.mark.parametrize("raw", OBJECTS)
