@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler_runtime.api import Handle, Pod, Watch
-from scheduler_runtime.state.lru import LruCache
+from scheduler_runtime.state.lru import LruCache, weight_of
 from scheduler_runtime.state.table import (
     NO_REQUIREMENTS,
     AffinityTerm,
@@ -19,6 +19,8 @@ from scheduler_runtime.state.table import (
 
 NAMESPACES: Final = Watch("v1", "Namespace")
 MAX_CACHED = 1024
+BYTES_OF_ONE = 4096
+"""So many bytes of terms, encoded, count as those of one pod: users may write a megabyte of them."""
 _NO_POD = PodSelector(frozenset(), NO_REQUIREMENTS)
 
 
@@ -109,7 +111,7 @@ class OwnTermsCache:
                 tuple((term.topology_key, self._select(term), points) for term, points in terms.preferred),
                 self._namespaces.revision if any(term.namespace_requirements for term, _ in weighted) else None,
             )
-            self._cache.put(terms, own)
+            self._cache.put(terms, own, weight_of(terms, BYTES_OF_ONE))
         return own
 
     def _select(self, *terms: AffinityTerm) -> PodSelection:
