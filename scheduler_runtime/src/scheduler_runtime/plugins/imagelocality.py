@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,6 @@ class ImageLocality(Plugin):
         )
 
 
-@lru_cache(maxsize=4096)
 def normalized(name: str) -> str:
     """An image's name with its tag, ``latest`` by default (upstream's normalizedImageName)."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

@@ -28,3 +28,16 @@ def test_one_pod_with_such_requests_keeps_no_other_waiting(strategy: str, amount
     for number in range(4):
         placed = framework.schedule(testing.pod(f"q{number}", {"cpu": "100m"}, schedulerName="test"), cache)
         assert isinstance(placed, Placed)
+
+
+@pytest.mark.parametrize("requests", [{"memory": "9223372036854775808"}, {"cpu": "7Ei"}])
+@pytest.mark.parametrize("is_seen_first", [True, False], ids=["all-rows", "one-row"])
+def test_a_pod_with_such_requests_is_scored(requests: dict[str, str], is_seen_first: bool) -> None:
+    framework, cache = testing.framework(), Cache()
+    for number in range(3):
+        cache.set_node(testing.node(f"n{number}"))
+    if not is_seen_first:
+        assert isinstance(framework.schedule(testing.pod("p", requests, schedulerName="test"), cache), Placed)
+    pod = testing.pod("bad", requests, schedulerName="test")
+    assert min(pod.requests.amounts.values()) == -(2**63)
+    assert isinstance(framework.schedule(pod, cache), Placed)

@@ -136,7 +136,7 @@ class BalanceScores(IncrementalUpdate):
     def is_exact(self, first: int, second: int) -> bool:
         """True if :meth:`scores` are those of upstream's formula, with these amounts more in use."""
         is_ordinary = self._least >= 0 and self._is_offered_everywhere
-        return is_ordinary and max(self._largest, first, second) < _EXACT_BELOW
+        return is_ordinary and min(first, second) >= 0 and max(self._largest, first, second) < _EXACT_BELOW
 
     def scores(self, first: int, second: int) -> Ints:
         """The scores with these amounts more in use."""
