@@ -13,7 +13,7 @@ from tools.dashboards.pages import ALL
 
 RULES = Path(__file__).resolve().parents[2] / "helm/berth/monitoring/rules.yaml"
 
-pytestmark = pytest.mark.cluster  # of which they need one binary: promtool is built as those of a control plane are
+pytestmark = pytest.mark.cluster(binaries=("promtool",))  # they need no cluster, but it is built as those binaries are
 
 
 @dataclass(frozen=True)
