@@ -111,6 +111,9 @@ class World:
     def forget(self, name: str) -> None:
         pass
 
+    def is_contested(self, name: str) -> bool:
+        return False
+
 
 def stored(item: UserObject) -> StoredObject:
     raw = {

@@ -152,7 +152,7 @@ class OperatorProcess:
         version = await self.retry(self.cluster.version)
         await self.own_lease_by_deployment()
         release, namespace = self.settings.release, self.settings.release.namespace
-        applier = Applier(self.api, namespace, self.generated)
+        applier = Applier(self.api, namespace, self.generated, time.monotonic)
         rollouts = Rollouts(applier, self.generated, events, namespace, time.monotonic)
         reconciler = Reconciler(self.cluster, events, release, version, self.work, self.rendering, rollouts)
         feed = ObjectFeed(self.users, self.generated, self.note_list, self.note_unlistable)

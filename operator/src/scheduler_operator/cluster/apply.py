@@ -17,6 +17,7 @@ from scheduler_operator.cluster.api import APPLY, JSON, JSON_PATCH, ApiConnectio
 from scheduler_operator.cluster.changes import note_applied, note_deleted
 from scheduler_operator.cluster.field_ownership import FIELD_MANAGER, FORCED, foreign_managers, ownership_patch
 from scheduler_operator.cluster.generated_objects import GeneratedObjects
+from scheduler_operator.cluster.repair_brake import RepairBrake
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
 from scheduler_operator.resources.names import (
@@ -64,7 +65,16 @@ class Removal:
     objects: tuple[Identity, ...]
 
 
-Record = Callable[[Repair | Removal], Awaitable[None]]
+@dataclass(frozen=True, slots=True)
+class Fight:
+    """A generated object that others change again as often as it is changed back."""
+
+    kind: str
+    name: str
+    managers: tuple[str, ...]
+
+
+Record = Callable[[Repair | Removal | Fight], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +106,12 @@ class NameConflictError(Exception):
 class Applier:
     """Makes the generated objects of profiles what they should be. Every method raises RequestError."""
 
-    def __init__(self, api: ApiConnection, namespace: str, generated: GeneratedObjects) -> None:
+    def __init__(
+        self, api: ApiConnection, namespace: str, generated: GeneratedObjects, clock: Callable[[], float]
+    ) -> None:
         self._api = api
+        self._clock = clock
+        self._brake = RepairBrake()
         self._generated = generated
         self._collections = {kind: kind.collection(namespace) for kind in kinds.ALL}
         """The path of each kind's objects."""
@@ -140,13 +154,19 @@ class Applier:
         applied: dict[Identity, Object] = {}
         for manifest in trial.desired:
             before = trial.live.get(identity(manifest))
+            if before is not None and self._brake.rest(identity(manifest), self._clock()):
+                applied[identity(manifest)] = before
+                continue
             # Later objects may refer to the uid of earlier ones, which only the API server knows.
             uids = {key: earlier["metadata"]["uid"] for key, earlier in applied.items()}
             applied[identity(manifest)] = await self._apply_one(with_uids(manifest, uids), before)
             # Reported after the apply, when the fields are ours again.
             if before is not None and not _is_shared(before):
-                for other in foreign_managers(before):
+                others = foreign_managers(before)
+                for other in others:
                     await record(Repair(*identity(before), other.manager, other.fields))
+                if others and self._brake.note(identity(before), self._clock()):
+                    await record(Fight(*identity(before), tuple(other.manager for other in others)))
         # Leftovers are found by what exists, not remembered: a restart, or a missed event, loses none.
         leftovers = [
             item
@@ -157,6 +177,11 @@ class Applier:
         if leftovers:
             await record(Removal(tuple(map(identity, leftovers))))
         return applied
+
+    def is_contested(self, profile: str) -> bool:
+        """Return whether an object of the profile is left as others want it, for now."""
+        objects = map(identity, self._generated.of(profile, *kinds.ALL_GENERATED))
+        return any(self._brake.rest(key, self._clock()) for key in objects)
 
     async def create(self, manifest: Object) -> Object:
         """Create an object, which nobody else writes."""
@@ -189,6 +214,7 @@ class Applier:
         else:
             note_deleted(live)
         self._applied.pop(identity(live), None)
+        self._brake.forget(identity(live))
         self._generated.remove(kind_of(live), live["metadata"]["name"], live["metadata"]["uid"])
 
     def forget(self, profile: str) -> None:
@@ -205,7 +231,8 @@ class Applier:
         before = live.get(identity(manifest))
         if before is not None:
             must_be_new = _immutable_value(manifest, manifest["kind"]) != _immutable_value(before, manifest["kind"])
-            if must_be_new or self._is_steady(manifest, before):
+            rests = self._brake.rest(identity(manifest), self._clock())
+            if must_be_new or rests or self._is_steady(manifest, before):
                 return None
         role = manifest.get("roleRef", {})
         role_key = (role.get("kind"), role.get("name"))

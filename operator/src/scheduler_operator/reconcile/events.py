@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from scheduler_operator.cluster.api import RequestError
-from scheduler_operator.cluster.apply import Removal, Repair
+from scheduler_operator.cluster.apply import Fight, Removal, Repair
 from scheduler_operator.cluster.objects import ClusterObjects
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources.user_object import UserObject
@@ -40,11 +40,15 @@ class ProfileEvents:
         self._clock = clock
         self._posted_at: dict[tuple[str, str, str], float] = {}
 
-    async def record(self, profile: UserObject, change: Repair | Removal) -> None:
+    async def record(self, profile: UserObject, change: Repair | Removal | Fight) -> None:
         """Post an Event about ``change``; one that cannot be posted is logged instead."""
         match change:
             case Repair():
                 await self._record_repair(profile, change)
+            case Fight(kind, name, managers):
+                who = ", ".join(managers)
+                note = f"{who} changes {kind} {name} as often as it is changed back; from now on that is once a minute"
+                await self._post(profile, EventText("Warning", "Contested", "Apply", _fit(note)))
             case Removal(objects):
                 names = ", ".join(" ".join(removed) for removed in objects)
                 note = _fit(f"removed what the profile does not need any more: {names}")

@@ -229,7 +229,7 @@ class Reconciler:
                 raise  # otherwise the first error is the one to report
         if isinstance(outcome, Interrupted):
             raise outcome.error
-        return outcome.is_settled
+        return outcome.is_settled and not self.rollouts.is_contested(group.owner.name)
 
     async def write_status(self, user_object: UserObject, status: Status) -> None:
         """Write the status of an object, and an Event when it begins or ceases to be stalled."""

@@ -140,6 +140,10 @@ class Rollouts:
         for revision in self._generated.of(profile.name, kinds.REVISION):
             await self._applier.delete(revision)
 
+    def is_contested(self, profile: str) -> bool:
+        """Return whether an object of the profile is left as others want it, until it is changed back again."""
+        return self._applier.is_contested(profile)
+
     def forget(self, profile: str) -> None:
         """Forget a profile, which is deleted: its objects are garbage-collected, by owner reference."""
         self._applier.forget(profile)
