@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import itertools
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -247,6 +250,34 @@ def test_health_answers_while_every_thread_waits_for_the_api_server(
         assert get(port, "/readyz?verbose") == (200, "[+]ping ok\nreadyz check passed\n")
         api_server.released.set()
         assert [caller.recv(12) for caller in waiting] == [b"HTTP/1.1 404"] * 4
+
+
+def test_a_client_that_goes_away_as_its_response_ends_keeps_no_other_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(servers, "THREADS", 1)
+    transports: Any = asyncio.selector_events
+    write_eof, may_go_on = transports._SelectorSocketTransport.write_eof, threading.Event()
+    leaving: list[socket.socket] = []
+
+    def leave_and_write_eof(transport: Any) -> None:
+        for caller in leaving:
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, no orderly end
+            caller.close()
+        leaving.clear()
+        write_eof(transport)
+
+    monkeypatch.setattr(transports._SelectorSocketTransport, "write_eof", leave_and_write_eof)
+    page = Page("text/plain", lambda _: str(may_go_on.wait(10)))
+    with serve(Endpoints(pages={"/page": page}), "127.0.0.1", 0) as port, client(port) as first, client(port) as second:
+        for caller in (first, second):
+            caller.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert get(port, "/livez")[0] == 200  # the request before has arrived
+        leaving.append(first)
+        may_go_on.set()
+        (response,) = responses(second)
+    assert response.endswith(b"True")
+    assert caplog.messages == []
 
 
 def test_pages_of_one_address_leave_threads_for_those_of_others(

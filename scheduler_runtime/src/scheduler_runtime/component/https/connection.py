@@ -339,7 +339,10 @@ class Connection(asyncio.BufferedProtocol):
         self._limit_time(CLOSING_SECONDS)
         if self._tls is not None:
             self._transport.write(self._tls.close())
-        self._transport.write_eof()
+        try:
+            self._transport.write_eof()
+        except OSError:  # the client has reset the connection since the last write
+            self._transport.abort()
         self._transport.resume_reading()
 
     def _limit_time(self, seconds: float) -> None:
