@@ -62,7 +62,7 @@ class QueuedPod:
     retry_requested: bool = False
     """Whether a plugin asked to make it active while it was in flight."""
     slow_hints: int = 0
-    """The number of hints about it that took long since its last attempt."""
+    """The number of hints about it in a row that took long."""
 
 
 class QueuePlugins(Protocol):

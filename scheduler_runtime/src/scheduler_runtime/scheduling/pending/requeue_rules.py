@@ -4,8 +4,8 @@ An event requeues a parked pod if
 
 * a plugin that rejected the pod has registered such events (``events`` of the plugin), or its gate has;
 * that plugin's hint, asked about this event and this pod, does not say that the event changes nothing. After two
-  hints that took long no more are asked before the pod's next attempt, which the time of such attempts limits
-  (ADR 26): a pod may have thousands of terms, and events come by the hundred;
+  that took long, one after the other, no more are asked until the pod changes: a pod may have thousands of terms, and
+  events come by the hundred. The time that its attempts take from others is limited (ADR 26), that of hints is not;
 * the pod is not gated, or the gate's own plugin has registered the event: nothing else can open the gate.
 
 A requeued pod backs off first, if it still has to, unless the plugin that says yes is one of the pod's
@@ -28,7 +28,7 @@ from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod, QueuedPro
 SLOW_HINT_SECONDS: Final = 0.002
 """The CPU of a hint that is slow: some hundred times what most take."""
 MAX_SLOW_HINTS: Final = 2
-"""So many slow hints are asked about a pod before its next attempt: one may be a pause of the garbage collector."""
+"""So many slow hints in a row are asked about a pod: one may be a pause of the garbage collector."""
 
 
 class RequeueRules:
@@ -114,6 +114,5 @@ class RequeueRules:
             return True
         began = thread_time()
         helps = self._profiles[entry.profile].queue.hint(plugin, event, entry.pod)
-        if thread_time() - began > SLOW_HINT_SECONDS:
-            entry.slow_hints += 1
+        entry.slow_hints = entry.slow_hints + 1 if thread_time() - began > SLOW_HINT_SECONDS else 0
         return helps

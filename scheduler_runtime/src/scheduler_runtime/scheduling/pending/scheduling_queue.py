@@ -176,6 +176,8 @@ class SchedulingQueue:
     def update(self, pod: Pod, events: Collection[Event], now: float) -> None:
         """Take over a new version of a pod that is here; ``events`` are what is new about it."""
         entry = self._entries[pod.metadata.uid]
+        if pod.spec is not entry.pod.spec:
+            entry.slow_hints = 0
         entry.pod = pod
         match entry.place:
             case QueuePlace.ACTIVE | QueuePlace.BACKOFF:
@@ -498,7 +500,7 @@ class SchedulingQueue:
         self._take_from_place(entry)
         entry.plugins, entry.pending_plugins, entry.added_at = plugins, pending_plugins, now
         entry.error, entry.gate, entry.key = "", "", None
-        entry.was_flushed, entry.flushed_at, entry.slow_hints = False, float("-inf"), 0
+        entry.was_flushed, entry.flushed_at = False, float("-inf")
 
     def _push_active(self, entry: QueuedPod, now: float, cause: Cause) -> None:
         entry.waits_since = min(entry.waits_since, now)
