@@ -86,7 +86,7 @@ def follow(world: World, profile: str) -> bool:
     """Whether both schedulers go by what the operator rendered last, and it has said so."""
     expected = (world.get("schedulerprofile", profile) or {}).get("status", {}).get("configHash")
     hashes = [member.get("configHash") for member in members(world, profile)]
-    return world.condition(profile, "Ready").get("status") == "True" and hashes == [expected] * 2
+    return world.is_ready(profile) and hashes == [expected] * 2
 
 
 def running(world: World, name: str) -> dict[str, int]:
@@ -198,6 +198,39 @@ def test_a_plugin_in_a_config_map_is_loaded_into_running_schedulers(world: World
     assert not [pod for pod in world.bound("upper") if pod["spec"]["nodeName"][-1] in "01234"]
     assert processes(world, "sourced") == before
     world.kubectl("delete", "deployment", "lower", "upper", "--namespace=default")
+
+
+def test_a_plugin_that_raises_for_every_pod_is_told_and_so_is_code_that_is_gone(world: World, tmp_path: Path) -> None:
+    before, raising = running(world, "raising"), CODE.replace("return ", "raise KeyError('price')  # ")
+    code, config = own_plugin(tmp_path, raising)
+    world.apply(code, config)
+    world.apply(profile(world, "raising", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
+    world.eventually(lambda: follow(world, "raising"), 20)
+
+    world.apply(world.deployment("unlucky", "raising", 2, {"cpu": "10m"}))
+    world.eventually(lambda: world.condition("raising", "PluginsFailing"), 60)
+    ready = world.condition("raising", "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "PluginsFailing")
+    assert (
+        "plugin NotHere: failed in filter: KeyError: 'price'" in world.condition("raising", "PluginsFailing")["message"]
+    )
+
+    # Nobody would notice before the next start of a scheduler, which fails then.
+    world.kubectl("delete", "configmap", "not-here", f"--namespace={NAMESPACE}")
+
+    def of_code() -> Object:
+        conditions = (world.get("pluginconfig", config["metadata"]["name"]) or {})["status"]["conditions"]
+        return next(item for item in conditions if item["type"] == "Ready")
+
+    world.eventually(lambda: of_code()["reason"] == "NotLoaded", 10)
+    world.eventually(lambda: "see PluginConfig" in world.condition("raising", "Ready")["message"], 10)
+    assert processes(world, "raising") == before
+
+    world.apply(*own_plugin(tmp_path))
+    world.eventually(lambda: len(world.bound("unlucky")) == 2, 30)
+    world.eventually(lambda: follow(world, "raising") and not world.condition("raising", "PluginsFailing"), 40)
+    assert of_code()["status"] == "True"
+    world.kubectl("delete", "deployment", "unlucky", "--namespace=default")
 
 
 def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Path) -> None:

@@ -314,7 +314,7 @@ def group_of_pods() -> Iterator[Object]:
 
 
 def is_ready(world: World, profile: str) -> bool:
-    return world.condition(profile, "Ready").get("status") == "True"
+    return world.is_ready(profile)
 
 
 def get_pod(world: World, name: str, namespace: str) -> Object:

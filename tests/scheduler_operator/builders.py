@@ -9,7 +9,7 @@ import yaml
 
 from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile.rollout import create_revision
-from scheduler_operator.reconcile.scheduler_state import SchedulerState
+from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerMember, SchedulerState
 from scheduler_operator.reconcile.status import Applied, applied_status
 from scheduler_operator.render import ObjectProblems, Rendered, render
 from scheduler_operator.resources.user_object import Status, UserObject
@@ -56,6 +56,17 @@ def status_of(scheduler_profile: UserObject, result: Rendered, state: SchedulerS
     first, *others = (replace(scheduler_profile, name=name) for name in result.profiles)
     outcome = applied(result, state, first, *others)
     return applied_status(scheduler_profile, result, outcome.revision, state)
+
+
+def processes(**changes: Any) -> DeploymentState:
+    """Two processes that are current and ready, but for the ``changes``."""
+    return DeploymentState(**{"replicas": 2, "existing": 2, "current": 2, "ready": 2, **changes})
+
+
+def led(deployment: DeploymentState, leader: SchedulerMember | None = None, **more: Any) -> SchedulerState:
+    """Processes of which one leads; one called a, which says nothing of itself, if no other is given."""
+    leader = leader or SchedulerMember("a", is_leader=True, report=None)
+    return SchedulerState(deployment, leader.name, members=(leader, *more.pop("others", ())), **more)
 
 
 def document(scheduler_profile: UserObject, *configs: UserObject) -> Any:

@@ -23,4 +23,5 @@ def _blocks() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     text = PAGE.read_text()
     for block in re.finditer(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, block.start()) + 1
-        yield f"docs/profiles.md:{line}", list(yaml.safe_load_all(block[1]))
+        objects = list(yaml.safe_load_all(block[1]))
+        yield f"docs/profiles.md:{line}", [item for item in objects if item["apiVersion"].startswith("berth.dev/")]

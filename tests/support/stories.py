@@ -25,7 +25,7 @@ GENERATED = [
 def running_profile(world: World, name: str, **spec: Any) -> str:
     """A profile whose scheduler is at work; the name of the objects made for it."""
     world.apply(world.profile(name, **spec))
-    world.eventually(lambda: world.condition(name, "Ready").get("status") == "True", 60)
+    world.eventually(lambda: world.is_ready(name), 60)
     world.eventually(lambda: world.holder(f"berth-{name}"), 30)
     return f"berth-{name}"
 
@@ -98,7 +98,7 @@ def test_a_document_edited_to_nonsense_is_put_back_and_stops_nobody(world: World
     world.eventually(lambda: document() == original, 20)
     world.apply(world.deployment("after-nonsense", "story", 3, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("after-nonsense")) == 3, 40)
-    world.eventually(lambda: world.condition("story", "Ready").get("status") == "True", 60)
+    world.eventually(lambda: world.is_ready("story"), 60)
 
 
 def test_a_changed_profile_is_followed_by_the_schedulers_that_run(world: World) -> None:
@@ -109,7 +109,7 @@ def test_a_changed_profile_is_followed_by_the_schedulers_that_run(world: World) 
 
     def goes_by() -> set[str]:
         status = (world.get("schedulerprofile", "changing") or {})["status"]
-        current = world.condition("changing", "Ready").get("status") == "True"
+        current = world.is_ready("changing")
         return (
             {member["configHash"] for member in status["members"]} ^ {status["configHash"]} if current else {"not yet"}
         )
@@ -127,7 +127,7 @@ def test_profiles_are_served_when_the_leading_operator_is_killed(world: World) -
     world.kill(world, world.pod(world.holder("berth-operator")))
 
     world.apply(world.profile("late"))
-    world.eventually(lambda: world.condition("late", "Ready").get("status") == "True", 90)
+    world.eventually(lambda: world.is_ready("late"), 90)
     assert world.identity("berth-operator") not in ("", before)
     world.kubectl("delete", "schedulerprofile", "late")
 

@@ -99,6 +99,11 @@ class World:
         current = [c for c in conditions if c["observedGeneration"] == item["metadata"]["generation"]]
         return next((c for c in current if c["type"] == kind), {})
 
+    def is_ready(self, profile: str) -> bool:
+        """Whether a leader schedules, as many others as wanted stand by, and nothing is about to change."""
+        kinds = {kind: self.condition(profile, kind).get("status") for kind in ("Ready", "Redundant", "Reconciling")}
+        return kinds in ({"Ready": "True", "Redundant": among, "Reconciling": None} for among in ("True", None))
+
     def pod(self, name: str) -> Object:
         """A pod of Berth's own."""
         item = self.get("pod", name, NAMESPACE)

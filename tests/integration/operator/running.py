@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from devcluster.model.api import AdminApi
 from devcluster.system.ports import free_port
 from scheduler_operator.resources.kinds import GENERATED, REVISION
 from tests.support.eventually import eventually
+from tests.support.fake_leaders import fake_leaders
 from tests.support.pages import bearer, get
 from tests.support.reading import KINDS, get_or_none
 
@@ -69,6 +71,8 @@ class Installed:
     directory: Path
     arguments: tuple[str, ...]
     """The command line that the chart gives the operator."""
+    leaders_are_away: threading.Event
+    """While it is set, no pod takes the Lease of its profile."""
 
     def apply(self, *objects: Object) -> None:
         text = yaml.safe_dump_all(objects)
@@ -95,7 +99,9 @@ class Installed:
         return next((condition for condition in current if condition["type"] == of), {})
 
     def is_ready(self, name: str) -> bool:
-        return self.condition(name, "Ready").get("status") == "True"
+        """Whether a leader schedules, as many others as wanted stand by, and nothing is about to change."""
+        kinds = {kind: self.condition(name, kind).get("status") for kind in ("Ready", "Redundant", "Reconciling")}
+        return kinds in ({"Ready": "True", "Redundant": among, "Reconciling": None} for among in ("True", None))
 
     def is_stalled_for(self, name: str, reason: str) -> Object:
         """The condition Stalled when it is true for that reason."""
@@ -247,8 +253,9 @@ def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
     cluster.kubectl("apply", "--server-side", "-f", "-", input=rendered)
     deployment = next(item for item in yaml.safe_load_all(rendered) if item and item["kind"] == "Deployment")
     arguments = tuple(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
-    with AdminApi(cluster.server, cluster.ca, cluster.token) as api:
-        yield Installed(cluster, api, directory, arguments)
+    # Of the nodes none is real, and so no scheduler runs.
+    with AdminApi(cluster.server, cluster.ca, cluster.token) as api, fake_leaders(api, NAMESPACE) as leaders_are_away:
+        yield Installed(cluster, api, directory, arguments, leaders_are_away)
 
 
 def apply_crds(cluster: Cluster) -> None:

@@ -54,7 +54,7 @@ def world(cluster: Cluster) -> Iterator[World]:
     engines, rights = "profiles.allowed.engines={Python,KubeScheduler}", "kubeScheduler.systemRoles=true"
     with on_process_nodes(cluster, "berth:test", engines, images, rights) as installation:
         installation.apply(packing(installation))
-        installation.eventually(lambda: installation.condition("packed", "Ready").get("status") == "True", 90)
+        installation.eventually(lambda: installation.is_ready("packed"), 90)
         installation.eventually(lambda: installation.holder("berth-packed"), 30)
         yield installation
 
@@ -110,14 +110,14 @@ def test_the_status_says_what_runs(world: World) -> None:
 
 def test_another_engine_takes_its_place_and_its_rights(world: World) -> None:
     world.apply(world.profile("turning", engine="KubeScheduler", scheduler={"image": IMAGE, "replicas": 1}))
-    world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
+    world.eventually(lambda: world.is_ready("turning"), 90)
     assert bindings(world) == {"", "kube-scheduler", "volume-scheduler", "extension-apiserver-authentication-reader"}
 
     flags = {"events": "Failures", "featureGates": {"SchedulerAsyncAPICalls": True}}
     world.apply(world.profile("turning", engine="Python", scheduler={"replicas": 1, "image": "berth:test", **flags}))
 
     world.eventually(lambda: bindings(world) == {""}, 20)
-    world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
+    world.eventually(lambda: world.is_ready("turning"), 90)
     world.kubectl("delete", "schedulerprofile", "turning")
 
 
@@ -152,7 +152,7 @@ def test_an_image_that_is_not_there_is_reported_with_the_pod_and_the_kubelets_wo
     assert " waits: ErrImageNeverPull: " in stalled["message"]
     assert world.condition("unseen", "Ready")["message"] == "0 of 2 scheduler processes are ready"
     world.apply(world.profile("unseen", scheduler={"image": "berth:test"}))
-    world.eventually(lambda: world.condition("unseen", "Ready").get("status") == "True", 60)
+    world.eventually(lambda: world.is_ready("unseen"), 60)
     described = world.kubectl("describe", "schedulerprofile", "unseen")
     events = described.partition("Events:")[2]
     assert events.count("ErrImageNeverPull") == 1

@@ -40,7 +40,7 @@ def test_a_profile_becomes_a_running_scheduler(installed: Installed, lasting: st
     assert profile is not None
     status = profile["status"]
     assert (status["replicas"], status["readyReplicas"]) == (2, 2)
-    assert {condition["type"] for condition in status["conditions"]} == {"Ready"}
+    assert {condition["type"] for condition in status["conditions"]} == {"Ready", "Redundant"}
     assert status["conditions"][0]["reason"] == "Scheduling"
     assert installed.document(lasting)["profiles"] == [{"schedulerName": lasting}]
 

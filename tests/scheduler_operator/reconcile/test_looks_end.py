@@ -172,3 +172,32 @@ def test_a_plugin_config_with_more_users_than_its_status_lists_comes_to_rest() -
     world = World(crowded, joining("z", "", pluginConfig=[{"name": "NodeResourcesFit", "ref": "fit"}]))
     world.add(Key("SchedulerProfile", "z"))
     assert world.settle() < LOOKS
+
+
+def test_code_that_changes_is_told_to_its_users_once() -> None:
+    digest = "4f" * 32
+    source = {"configMap": {"name": "cap", "key": "cap.py", "sha256": digest}}
+    config = declaring("cap", "PriceCap", {"hooks": ["filter"]}, source=source)
+    spec = {"engine": "ConfigMap", "plugins": {"filter": {"enabled": [{"name": "PriceCap"}]}}}
+    world = World(UserObject("SchedulerProfile", "a", "uid-of-a", 1, spec, {}), config)
+    code = world.users.code
+    code.is_known = True
+    code.put("cap", {"cap.py": digest})
+    world.settle()
+
+    def ready(kind: kinds.ResourceKind, name: str) -> Any:
+        return world.users.of(kind)[name].relations.status["conditions"][0]
+
+    assert ready(kinds.PLUGIN_CONFIG, "cap")["status"] == "True"
+    code.remove("cap")
+    world.reconciler.queue_users_of_code("other")
+    assert world.settle() == 0
+    world.reconciler.queue_users_of_code("cap")
+    world.settle()
+    assert ready(kinds.PLUGIN_CONFIG, "cap")["reason"] == "NotLoaded"
+    assert ready(kinds.PROFILE, "a")["message"].endswith("no scheduler can start: see PluginConfig cap")
+    code.put("cap", {"cap.py": digest})
+    world.reconciler.queue_users_of_code(None)
+    world.settle()
+    assert ready(kinds.PLUGIN_CONFIG, "cap")["status"] == "True"
+    assert "PluginConfig" not in ready(kinds.PROFILE, "a")["message"]

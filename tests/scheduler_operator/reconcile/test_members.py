@@ -5,7 +5,7 @@ from typing import Any
 from scheduler_operator.models.status import ProfileStatus
 from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerState, running_members
 from scheduler_operator.resources.user_object import Status
-from scheduler_runtime.config import LoadReport
+from scheduler_runtime.config import Failure, LoadReport, failure_condition
 from tests.scheduler_operator.builders import profile, rendered, status_of
 
 PROFILE = profile()
@@ -47,34 +47,39 @@ def test_pods_that_end_or_have_not_started_are_no_processes() -> None:
     assert "members" not in status(pod("gone", LoadReport(NEWEST, AT), deletionTimestamp=AT), pending)
 
 
-def test_a_profile_that_all_processes_follow_is_ready() -> None:
-    result = status(pod("a", LoadReport(NEWEST, AT)), pod("b", LoadReport(NEWEST, AT)))
-    assert conditions(result) == {"Ready": ("True", "Scheduling")}
+def test_processes_that_say_nothing_are_taken_to_follow() -> None:
+    assert conditions(status(pod("a"), pod("b"))) == {
+        "Ready": ("True", "Scheduling"),
+        "Redundant": ("True", "MembersReady"),
+    }
 
 
-def test_processes_that_say_nothing_do_not_hold_a_profile_up() -> None:
-    assert conditions(status(pod("a"), pod("b"))) == {"Ready": ("True", "Scheduling")}
+def test_a_kube_scheduler_goes_by_the_document_of_its_pod() -> None:
+    def of(document: str) -> dict[str, Any]:
+        item = pod("a")
+        item["metadata"]["annotations"] = {"berth.dev/config-hash": document}
+        return item
+
+    assert conditions(status(of(NEWEST)))["Ready"] == ("True", "Scheduling")
+    assert conditions(status(of(BEFORE)))["Ready"] == ("False", "RollingOut")
 
 
-def test_a_process_that_has_yet_to_follow_is_waited_for() -> None:
-    result = status(pod("a", LoadReport(NEWEST, AT)), pod("b", LoadReport(BEFORE, AT)))
-    assert conditions(result) == {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
-    assert result["conditions"][0]["message"] == "1 of 2 scheduler processes go by the newest configuration"
+def test_what_fails_is_read_from_the_pod_of_the_leader() -> None:
+    failing = pod("a", LoadReport(NEWEST, AT))
+    failure = Failure(PROFILE.name, "plugin", "PriceCap", "failed in filter: KeyError")
+    failing["status"]["conditions"].append(failure_condition([failure]))
+    assert conditions(status(failing))["PluginsFailing"] == ("True", "NearlyEveryAttempt")
 
 
-def test_a_refused_document_is_the_authors_to_mend_and_reported_in_full() -> None:
-    refused = LoadReport(BEFORE, AT, "refused", NONSENSE, NEWEST)
-    result = status(pod("a", refused), pod("b", LoadReport(NEWEST, AT)))
-    assert conditions(result) == {"Ready": ("False", "NotLoaded"), "Stalled": ("True", "NotLoaded")}
-    assert result["conditions"][1]["message"] == f"pod a: {NONSENSE}"
-    assert "the last good one stays in force" in result["conditions"][0]["message"]
+def test_a_leader_that_was_told_to_end_leads_until_it_has_ended() -> None:
+    assert status(pod("a", LoadReport(NEWEST, AT), deletionTimestamp=AT))["members"][0]["leader"] is True
 
 
-def test_a_document_that_waits_is_nothing_for_the_author_to_mend_and_the_reason_is_reported() -> None:
-    why = "the API server does not tell the code of its plugins now"
-    result = status(pod("a", LoadReport(BEFORE, AT, "waiting", why, NEWEST)), pod("b", LoadReport(NEWEST, AT)))
-    assert conditions(result) == {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
-    assert result["conditions"][1]["message"] == f"pod a: {why}"
+def test_the_leader_is_among_the_members_however_many_there_are() -> None:
+    pods = [pod(f"0{number:03}") for number in range(100)]
+    members = status(*pods, pod("a"))["members"]
+    assert len(members) == 64
+    assert [member["name"] for member in members if member["leader"]] == ["a"]
 
 
 def test_what_was_refused_before_the_newest_is_past() -> None:
@@ -84,4 +89,4 @@ def test_what_was_refused_before_the_newest_is_past() -> None:
 
 def test_a_document_that_is_absent_for_a_moment_is_no_mistake_of_the_author() -> None:
     deleted = LoadReport(NEWEST, AT, "missing", "ConfigMap n/a is not there")
-    assert conditions(status(pod("a", deleted), pod("b", deleted))) == {"Ready": ("True", "Scheduling")}
+    assert conditions(status(pod("a", deleted), pod("b", deleted)))["Ready"] == ("True", "Scheduling")

@@ -46,7 +46,7 @@ def ready(outcome: Outcome, group: ProfileGroup = GROUP) -> dict[str, tuple[str,
     [
         pytest.param(Excluded({}), {}, id="nobody-is-excluded"),
         pytest.param(Excluded({"guest": PROBLEMS}), {"guest": ("False", "Invalid")}, id="excluded"),
-        pytest.param(Paused(), dict.fromkeys(("owner", "guest"), ("Unknown", "Paused")), id="paused"),
+        pytest.param(Paused(), dict.fromkeys(("owner", "guest"), ("False", "Paused")), id="paused"),
         pytest.param(Rejected(PROBLEMS), dict.fromkeys(("owner", "guest"), ("False", "Invalid")), id="rejected"),
         pytest.param(
             Interrupted(RequestError("GET /x", 500, "Oops", "later")),

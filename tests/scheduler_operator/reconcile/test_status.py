@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.reconcile.scheduler_state import DeploymentState, PodTrouble, SchedulerState
+from scheduler_operator.reconcile.conditions import MESSAGE_LENGTH
+from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerState
 from scheduler_operator.reconcile.status import (
-    MESSAGE_LENGTH,
     LastGood,
     excluded_status,
     interrupted_status,
@@ -26,7 +26,9 @@ from tests.scheduler_operator.builders import (
     V1_36,
     applied,
     declaring,
+    led,
     plugin_config,
+    processes,
     profile,
     rendered,
     status_of,
@@ -41,52 +43,6 @@ def conditions(status: Status) -> dict[str, tuple[str, str]]:
 
 def messages(status: Status) -> dict[str, str]:
     return {condition["type"]: condition["message"] for condition in status["conditions"]}
-
-
-def processes(**changes: Any) -> DeploymentState:
-    return DeploymentState(**{"replicas": 2, "existing": 2, "current": 2, "ready": 2, **changes})
-
-
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(processes(), {"Ready": ("True", "Scheduling")}, id="all-ready"),
-        pytest.param(
-            processes(ready=1),
-            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
-            id="one-not-ready",
-        ),
-        pytest.param(
-            processes(current=0),
-            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
-            id="the-old-ones-still-run",
-        ),
-        pytest.param(
-            processes(existing=3),
-            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
-            id="an-old-one-still-ends",
-        ),
-        pytest.param(
-            processes(replicas=0, existing=0, current=0, ready=0),
-            {"Ready": ("False", "NoMemberAvailable")},
-            id="none-wanted",
-        ),
-        pytest.param(
-            processes(existing=0, ready=0, failure="violates PodSecurity"),
-            {"Ready": ("False", "NoMemberAvailable"), "Reconciling": ("True", "NoMemberAvailable")},
-            id="pods-are-refused",
-        ),
-        pytest.param(
-            processes(ready=0, stuck="has timed out progressing"),
-            {"Ready": ("False", "NoMemberAvailable"), "Stalled": ("True", "NoMemberAvailable")},
-            id="never-becomes-ready",
-        ),
-    ],
-)
-def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[str, tuple[str, str]]) -> None:
-    scheduler_profile = profile()
-    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(state))
-    assert conditions(status) == expected
 
 
 @pytest.mark.parametrize("state", [processes(), processes(ready=0), None])
@@ -109,6 +65,7 @@ def test_why_pods_are_refused_is_reported() -> None:
     assert messages(status) == {
         "Ready": "0 of 2 scheduler processes are ready",
         "Reconciling": "violates PodSecurity",
+        "Redundant": "0 of 2 scheduler processes are ready",
     }
 
 
@@ -129,32 +86,6 @@ def test_while_a_deployment_rolls_more_may_be_ready_than_are_requested(state: De
     scheduler_profile = profile()
     assert (
         messages(status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(state)))["Ready"] == message
-    )
-
-
-IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
-
-
-@pytest.mark.parametrize(
-    ("ready", "hindrance", "expected"),
-    [
-        pytest.param(0, IMAGE, {"Ready": ("False", "NoMemberAvailable"), "Stalled": ("True", "NoMemberAvailable")}),
-        pytest.param(2, IMAGE, {"Ready": ("False", "RollingOut"), "Stalled": ("True", "RollingOut")}),
-        pytest.param(
-            0,
-            replace(IMAGE, is_lasting=False),
-            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
-        ),
-    ],
-    ids=["no-image", "no-image-while-the-old-ones-run", "something-that-passes"],
-)
-def test_what_keeps_pods_from_running_is_reported(ready: int, hindrance: PodTrouble, expected: Any) -> None:
-    scheduler_profile = profile()
-    state = processes(existing=3, current=1, ready=ready)
-    status = status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(state, pod_trouble=hindrance))
-    assert conditions(status) == expected
-    assert messages(status).popitem()[1] == (
-        "pod berth-system/berth-bin-packing-1 waits: ErrImageNeverPull: Container image is not present"
     )
 
 
@@ -226,8 +157,9 @@ def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
 
 
 def test_a_last_good_configuration_that_cannot_be_maintained_says_so() -> None:
-    (ready, _) = rejected_status(profile(), UNKNOWN, last_good("PATCH x: 403"))["conditions"]
-    assert ready["message"].endswith("until that is corrected; it cannot be maintained: PATCH x: 403")
+    (ready, stalled) = rejected_status(profile(), UNKNOWN, last_good("PATCH x: 403"))["conditions"]
+    assert ready["message"].endswith("until that is corrected; it cannot be maintained")
+    assert stalled["message"].splitlines()[1] == "the last good configuration cannot be maintained: PATCH x: 403"
 
 
 def test_who_joined_after_the_last_good_configuration_is_not_in_it() -> None:
@@ -239,7 +171,7 @@ def test_who_joined_after_the_last_good_configuration_is_not_in_it() -> None:
     ("running", "expected"),
     [
         (SchedulerState(), True),
-        (SchedulerState(processes()), True),
+        (led(processes()), True),
         (SchedulerState(processes(replicas=0, existing=0, current=0, ready=0)), True),
         (SchedulerState(processes(ready=1)), False),
     ],
@@ -260,10 +192,6 @@ def test_what_passes_by_itself_is_being_reconciled() -> None:
     }
 
 
-def test_a_paused_profile_is_neither_stalled_nor_in_progress() -> None:
-    assert conditions(paused_status(profile(paused=True), "bin-packing")) == {"Ready": ("Unknown", "Paused")}
-
-
 def test_a_plugin_config_names_its_users_in_order() -> None:
     config = plugin_config("packed", "NodeResourcesFit")
     assert plugin_config_status(config, None, ["b", "a"])["usedBy"] == ["a", "b"]
@@ -275,7 +203,7 @@ def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
     for status in (
         status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes(ready=0))),
         rejected_status(scheduler_profile, UNKNOWN),
-        paused_status(scheduler_profile, scheduler_profile.name),
+        paused_status(scheduler_profile, SchedulerState(), scheduler_profile),
     ):
         assert status["observedGeneration"] == 3
         assert {condition["observedGeneration"] for condition in status["conditions"]} == {3}
@@ -292,7 +220,7 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     other = ObjectProblems("Invalid", (Problem("spec", "another"),))
     second = with_transition_times(rejected_status(scheduler_profile, other), first, "2026-01-02T00:00:00Z")
     third = with_transition_times(
-        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        status_of(scheduler_profile, rendered(scheduler_profile), led(processes())),
         second,
         "2026-01-03T00:00:00Z",
     )
@@ -306,15 +234,13 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
     scheduler_profile = profile()
     first = with_transition_times(
-        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        status_of(scheduler_profile, rendered(scheduler_profile), led(processes())),
         {},
         "2026-01-01T00:00:00Z",
     )
     again = profile(status=first)
     assert (
-        with_transition_times(
-            status_of(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z"
-        )
+        with_transition_times(status_of(again, rendered(again), led(processes())), first, "2026-01-02T00:00:00Z")
         == first
     )
 
@@ -322,9 +248,9 @@ def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
 def test_every_status_fits_the_schema() -> None:
     scheduler_profile = profile()
     for status in (
-        status_of(scheduler_profile, rendered(scheduler_profile), SchedulerState(processes())),
+        status_of(scheduler_profile, rendered(scheduler_profile), led(processes())),
         rejected_status(scheduler_profile, UNKNOWN),
-        paused_status(scheduler_profile, scheduler_profile.name),
+        paused_status(scheduler_profile, SchedulerState(), scheduler_profile),
     ):
         ProfileStatus.model_validate(with_transition_times(status, {}, "2026-01-01T00:00:00Z"))
 
@@ -377,11 +303,11 @@ def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
     created = render([owner, guest], {}, NAMESPACE, Target(V1_36))
     assert isinstance(created, Rendered)
-    status = status_of(guest, created, SchedulerState(processes(), "a-pod"))
-    assert conditions(status) == {"Ready": ("True", "Scheduling")}
+    status = status_of(guest, created, led(processes()))
+    assert conditions(status) == {"Ready": ("True", "Scheduling"), "Redundant": ("True", "MembersReady")}
     assert "processes of owner are ready" in status["conditions"][0]["message"]
     assert status["configMap"].startswith("berth-owner.")
-    assert status["leader"] == "a-pod"
+    assert status["leader"] == "a"
     assert "replicas" not in status
 
 

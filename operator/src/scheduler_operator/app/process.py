@@ -25,6 +25,7 @@ from scheduler_operator.cluster.apply import Applier
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.cluster.generated_objects import GeneratedObjects
 from scheduler_operator.cluster.objects import ClusterObjects
+from scheduler_operator.cluster.plugin_code import watch_plugin_code
 from scheduler_operator.cluster.reader_bindings import watch_reader_bindings
 from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.kopf_seam import handlers
@@ -52,6 +53,8 @@ RETRY_SECONDS = 2.0
 RELEASE_SECONDS = 15.0
 """How long the release of the Lease may take at the end."""
 CRD_CHECK_SECONDS = 15.0
+RENEWALS_SECONDS = 1.0
+"""How often it is looked which leaders are silent."""
 RELIST_GATHERING_SECONDS = 0.5
 """When one kind is listed again, the others often are, too, for the same reason: one resync serves them all."""
 
@@ -165,6 +168,11 @@ class OperatorProcess:
             group.create_task(self.resync(reconciler), name="resync")
             group.create_task(self.list_around(reconciler), name="lists around what cannot be read")
             group.create_task(self.watch_reader_bindings(), name="bindings in kube-system")
+            group.create_task(self.watch_renewals(), name="renewals of Leases")
+            if release.allows_sources:
+                kubeconfig, queue = self.settings.kubeconfig, reconciler.queue_users_of_code
+                watch_code = watch_plugin_code(kubeconfig, user_agent, namespace, self.users.code, queue)
+                group.create_task(watch_code, name="code of plugins")
             # kopf replaces our signal handlers when it starts, so they are set again when it is ready.
             await handlers.watch(memo, namespace, on_ready=self.handle_signals)
 
@@ -176,6 +184,13 @@ class OperatorProcess:
             self.generated,
             lambda profile: self.work.add(Key(PROFILE.name, profile)),
         )
+
+    async def watch_renewals(self) -> None:
+        """Have a look at each profile whose leader does not renew its Lease any more: that is no event of a watch."""
+        while True:
+            await asyncio.sleep(RENEWALS_SECONDS)
+            for profile in self.generated.renewals.newly_silent():
+                self.work.add(Key(PROFILE.name, profile))
 
     async def own_lease_by_deployment(self) -> None:
         """Make our Deployment the owner of our Lease, so that both are deleted together; log it if that fails."""

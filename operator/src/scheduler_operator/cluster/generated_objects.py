@@ -14,6 +14,7 @@ from typing import Any
 
 from scheduler_operator.cluster.field_ownership import ownership_patch
 from scheduler_operator.cluster.json_reading import read_json
+from scheduler_operator.cluster.lease_renewals import LeaseRenewals
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
 from scheduler_operator.resources.names import Object, profile_of
@@ -74,6 +75,7 @@ class GeneratedObjects:
         self._objects: dict[ResourceKind, dict[str, GeneratedObject]] = {
             kind: {} for kind in (*kinds.WATCHED, kinds.READER_BINDING)
         }
+        self.renewals = LeaseRenewals()
         self._names: dict[str, set[tuple[ResourceKind, str]]] = {}
         """The kinds and names of each profile's objects."""
         self._listed: dict[ResourceKind, set[str]] = {}
@@ -104,9 +106,10 @@ class GeneratedObjects:
                 return kind is not kinds.LEASE and bool(ownership_patch(raw))
             if before.profile != stored.profile:
                 self._forget(kind, name, before.profile)
+        speaks_again = kind is kinds.LEASE and self.renewals.note(raw, stored.profile)
         self._objects[kind][name] = stored
         self._names.setdefault(stored.profile, set()).add((kind, name))
-        return before is None or stored.looked_at is None or before.looked_at != stored.looked_at
+        return speaks_again or before is None or stored.looked_at is None or before.looked_at != stored.looked_at
 
     def put_written(self, kind: ResourceKind, raw: Mapping[str, Any]) -> None:
         """Keep what an answer to a write of ours contained, unless the object was deleted meanwhile."""
@@ -119,6 +122,8 @@ class GeneratedObjects:
         stored = self._objects.get(kind, {}).get(name)
         if stored is not None and stored.uid == uid:
             del self._objects[kind][name]
+            if kind is kinds.LEASE:
+                self.renewals.forget(name)
             self._forget(kind, name, stored.profile)
 
     def put_page(self, kind: ResourceKind, page: Iterable[Mapping[str, Any]], is_first: bool, is_last: bool) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_operator.cluster.json_reading import read_json
+from scheduler_operator.cluster.plugin_code import PluginCode
 from scheduler_operator.render import joiners
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
@@ -70,6 +71,8 @@ def _relations(spec: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(entries := spec.get("pluginConfig"), list):
         named = [entry for entry in entries if isinstance(entry, dict)]
         kept["pluginConfig"] = [{key: entry[key] for key in ("name", "ref") if key in entry} for entry in named]
+    if isinstance(source := spec.get("source"), dict):
+        kept["source"] = source
     if isinstance(plugins := spec.get("plugins"), dict):
         kept["plugins"] = plugins
     return kept
@@ -83,6 +86,8 @@ class UserObjects:
         self._listed: dict[ResourceKind, set[str]] = {}
         """The names in the pages of a list that is under way."""
         self._known: set[ResourceKind] = set()
+        self.code = PluginCode()
+        """The code of plugins, which is in ConfigMaps of users."""
         self.unlistable: dict[ResourceKind, list[str]] = {}
         """The names of objects that the API server cannot read, by kind, where it could not list the kind at last."""
 

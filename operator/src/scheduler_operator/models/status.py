@@ -19,6 +19,9 @@ Reason = Literal[
     "NameTaken",
     "NotLoaded",
     "NoMemberAvailable",
+    "NoLeader",
+    "PluginsFailing",
+    "ExtendersFailing",
     "RolledBack",
     "Paused",
 ]
@@ -29,7 +32,7 @@ class Condition(Model):
     """One aspect of an object's state."""
 
     type: Annotated[str, Field(max_length=316)] = Field(
-        description="Ready always; Reconciling and Stalled only while they are true."
+        description="Ready always; Redundant where several processes are wanted; others only while they are true."
     )
     status: Literal["True", "False", "Unknown"] = Field(description="Whether the condition is true.")
     observed_generation: Int64 = Field(description="The generation of the object that this describes.")
@@ -80,7 +83,10 @@ class ProfileStatus(Model):
     """Status of a SchedulerProfile."""
 
     observed_generation: Int64 | None = Field(None, description="The generation that this status describes.")
-    conditions: Conditions | None = Field(None, description="Ready; Reconciling and Stalled only while they are true.")
+    conditions: Conditions | None = Field(
+        None,
+        description="Ready; Redundant; Reconciling, Stalled, PluginsFailing, ExtendersFailing while they are true.",
+    )
     effective_plugins: (
         Annotated[
             dict[

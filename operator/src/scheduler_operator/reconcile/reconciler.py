@@ -21,6 +21,7 @@ from scheduler_operator import render
 from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.cluster.apply import NameConflictError
 from scheduler_operator.cluster.objects import ClusterObjects
+from scheduler_operator.cluster.plugin_code import CodeSource
 from scheduler_operator.cluster.user_objects import StoredObject
 from scheduler_operator.desired.workload import Release
 from scheduler_operator.reconcile.api_refusals import refusal_problems
@@ -83,8 +84,8 @@ class Reconciler:
         """The profile that each profile joined at its last reconcile: that one is queued when it is left."""
         self._declaring: dict[str, tuple[str, int]] = {}
         """The PluginConfigs that declared a plugin at their last reconcile, by uid and generation."""
-        self._judged: dict[str, tuple[str, int]] = {}
-        """The PluginConfigs at their last reconcile, by uid and generation."""
+        self._judged: dict[str, tuple[str, int, bool]] = {}
+        """The PluginConfigs at their last reconcile, by uid, generation, and whether their code can be loaded."""
 
     @property
     def is_ready(self) -> bool:
@@ -135,7 +136,7 @@ class Reconciler:
         if render.owner_name(profile):
             return await self.report(group, await self.leave_to_owner(stored))
         if profile.spec.get("paused") is True:
-            return await self.report(group, Paused())
+            return await self.report(group, Paused(self.rollouts.look(profile)))
 
         shared = await self.rendering.render_shared(stored, joiners, configs, self.release.namespace, self.target)
         await self.report(group, Excluded(shared.excluded))
@@ -188,7 +189,7 @@ class Reconciler:
                 revision = create_revision((owner, *group.joiners), rendered, self.release)
                 state = await self.rollouts.roll_out(owner, group.joiners, revision)
                 if isinstance(state, SchedulerState):
-                    return Applied(rendered, revision, state)
+                    return Applied(rendered, revision, state, self.lost_code(group))
                 problems = ObjectProblems("RolledBack", (Problem("", state.cause),))
         except NameConflictError as error:
             problems = ObjectProblems("NameTaken", (Problem("", str(error)),))
@@ -197,6 +198,25 @@ class Reconciler:
             if problems is None:
                 return Interrupted(error)
         return await self.reject(owner, problems, is_settled=False)
+
+    def lost_code(self, group: ProfileGroup) -> list[str]:
+        """Return the PluginConfigs of the group's profiles whose code could not be loaded now."""
+        profiles = (group.owner, *group.joiners)
+        configs = [stored.relations for stored in self.users.plugin_configs.values()]
+        return [
+            config.name
+            for config in configs
+            if self.users.code.problem(config, self.release.namespace)
+            and any(render.uses(profile, config) for profile in profiles)
+        ]
+
+    def queue_users_of_code(self, config_map: str | None) -> None:
+        """Queue the PluginConfigs whose code is in a ConfigMap; None stands for every one."""
+        sources = {name: CodeSource.of(stored.relations) for name, stored in self.users.plugin_configs.items()}
+        self.queue(
+            kinds.PLUGIN_CONFIG,
+            [name for name, source in sources.items() if source and config_map in (None, source.config_map)],
+        )
 
     async def reject(self, owner: UserObject, problems: ObjectProblems, *, is_settled: bool) -> Rejected | Interrupted:
         """Maintain the last good revision while the newest has ``problems``."""
@@ -266,9 +286,12 @@ class Reconciler:
         if not relations.uid:
             return True  # the API server cannot read it
         problems = await self.rendering.check(plugin_config, plugin_configs, self.release.namespace, self.target)
+        lost_code = self.users.code.problem(relations, self.release.namespace)
+        if problems is None and lost_code is not None:
+            problems = ObjectProblems("NotLoaded", (lost_code,))
         users = [profile.name for profile in profiles if render.uses(profile, relations)]
         await self.write_status(relations, plugin_config_status(relations, problems, users))
-        judged = relations.uid, relations.generation
+        judged = relations.uid, relations.generation, lost_code is None
         if self._judged.get(name) != judged:
             self.queue(kinds.PROFILE, users)
         self._judged[name] = judged

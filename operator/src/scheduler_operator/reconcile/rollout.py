@@ -121,8 +121,7 @@ class Rollouts:
             applied = await self._apply(trial, ())
         except (NameConflictError, RequestError) as error:
             # Whoever has to correct the newest has to know this, too; and it is tried again.
-            existing = {identity(item): item for item in self._generated.of(owner.name, *kinds.GENERATED)}
-            return LastGood(last_good, self.observe(owner, existing), str(error))
+            return LastGood(last_good, self.look(owner), str(error))
         return LastGood(last_good, self.observe(owner, applied))
 
     def observe(self, owner: UserObject, objects: Mapping[Identity, Object]) -> SchedulerState:
@@ -130,7 +129,12 @@ class Rollouts:
         name = generated_name(owner.name)
         deployment = objects.get((kinds.DEPLOYMENT.name, name))
         pods = self._generated.of(owner.name, kinds.POD) if deployment else []
-        return read_state(deployment, objects.get((kinds.LEASE.name, name), {}), pods)
+        lease, is_silent = objects.get((kinds.LEASE.name, name), {}), self._generated.renewals.is_silent(name)
+        return read_state(deployment, lease, pods, is_silent=is_silent)
+
+    def look(self, owner: UserObject) -> SchedulerState:
+        """Return the state of the processes of ``owner``, and change nothing."""
+        return self.observe(owner, {identity(item): item for item in self._generated.of(owner.name, *kinds.GENERATED)})
 
     async def end_process(self, profile: UserObject) -> None:
         """Remove the process that a profile had of its own, and its revisions."""

@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
-from scheduler_runtime.config import LoadReport, Verdict, read_load_report
+from scheduler_operator.resources.names import HASH_ANNOTATION
+from scheduler_runtime.config import Failure, LoadReport, Verdict, read_failures, read_load_report
 
 MAX_MEMBERS = 64
+_CONTAINER = "scheduler"
+_LONGEST_HOST = 63
 _IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
     | {"RegistryUnavailable", "SignatureValidationFailed"}
@@ -70,6 +73,11 @@ class DeploymentState:
         """True if exactly as many processes exist as requested, all of them current and ready."""
         return self.replicas == self.existing == self.current == self.ready
 
+    @property
+    def is_rolling(self) -> bool:
+        """True while processes are made, or older ones have yet to end."""
+        return not self.replicas == self.existing == self.current
+
 
 @dataclass(frozen=True, slots=True)
 class SchedulerMember:
@@ -80,10 +88,15 @@ class SchedulerMember:
     is_leader: bool
     report: LoadReport | None
     """What the process reports of its document; None when it reports nothing."""
+    started_with: str = ""
+    """The hash of the document that it was started with, where it follows no other; empty otherwise."""
+    failures: tuple[Failure, ...] = ()
+    """The plugins and extenders that fail in nearly every attempt."""
 
     def has_loaded(self, document: str) -> bool:
         """Return whether the process runs by the document with that hash, as far as is known."""
-        return self.report is None or self.report.hash == document
+        loaded = self.report.hash if self.report else self.started_with
+        return loaded in ("", document)
 
     def error_for(self, verdict: Verdict, document: str) -> str:
         """Return why the document with that hash met with ``verdict``; empty when it did not."""
@@ -153,7 +166,9 @@ class SchedulerState:
     deployment: DeploymentState | None = None
     """None when somebody else runs the document."""
     leader: str = ""
-    """The pod that holds the Lease."""
+    """The pod whose process holds the Lease and is alive."""
+    other_holder: str = ""
+    """Whoever else holds the Lease and renews it."""
     pod_trouble: PodTrouble | None = None
     """The reason why pods do not run."""
     members: tuple[SchedulerMember, ...] = ()
@@ -163,6 +178,11 @@ class SchedulerState:
     def is_settled(self) -> bool:
         """True if any further change would come as an event: the reasons why pods wait are not watched."""
         return self.deployment is None or self.deployment.replicas == 0 or self.deployment.is_settled
+
+    @property
+    def leading_member(self) -> SchedulerMember | None:
+        """The process that schedules."""
+        return next((member for member in self.members if member.is_leader), None)
 
     def goes_by(self, document: str) -> bool:
         """Return whether all processes that are wanted are ready and go by the document with that hash."""
@@ -182,19 +202,70 @@ class SchedulerState:
 
 
 def read_state(
-    deployment: Mapping[str, Any] | None, lease: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]
+    deployment: Mapping[str, Any] | None,
+    lease: Mapping[str, Any],
+    pods: Iterable[Mapping[str, Any]],
+    *,
+    is_silent: bool = False,
 ) -> SchedulerState:
-    """Read the state from the API server's objects; ``deployment`` is None for an engine without processes."""
-    holder = str(lease.get("spec", {}).get("holderIdentity") or "")
-    leader = holder.partition("_")[0]  # an identity is the pod's name, an underscore and a random part
+    """Read the state from the API server's objects; ``deployment`` is None for an engine without processes.
+
+    ``is_silent`` if the holder of the Lease has not renewed it for as long as it may be silent.
+    """
     if deployment is None:
-        return SchedulerState(None, leader)
+        return SchedulerState()
     pods = list(pods)
-    state = SchedulerState(DeploymentState.from_deployment(deployment), leader, members=running_members(pods, leader))
+    leader = find_leader(lease, pods) if not is_silent else ""
+    holder = _holder_name(lease)
+    is_ours = any(_is_name_of(holder, pod) for pod in pods) or holder.startswith(f"{deployment['metadata']['name']}-")
+    state = SchedulerState(
+        DeploymentState.from_deployment(deployment),
+        leader,
+        other_holder="" if is_ours or is_silent else holder,
+        members=running_members(pods, leader),
+    )
     if state.is_settled or not (state.deployment and state.deployment.current):
         return state  # if there are pods, they are not of the newest configuration
     images = [str(container["image"]) for container in deployment["spec"]["template"]["spec"]["containers"]]
     return replace(state, pod_trouble=find_pod_trouble(pods, images))
+
+
+def find_leader(lease: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> str:
+    """Return the pod whose process holds the Lease; empty when nobody holds it, or that process is gone."""
+    holder, renewed = _holder_name(lease), (lease.get("spec") or {}).get("renewTime") or ""
+    for pod in pods:
+        if holder and _is_name_of(holder, pod) and pod.get("status", {}).get("phase") == "Running":
+            return str(pod["metadata"]["name"]) if _has_run_since(pod, renewed) else ""
+    return ""
+
+
+def _holder_name(lease: Mapping[str, Any]) -> str:
+    """Return the host name of the holder: an identity is that name, an underscore and a random part."""
+    return str((lease.get("spec") or {}).get("holderIdentity") or "").partition("_")[0]
+
+
+def _is_name_of(host: str, pod: Mapping[str, Any]) -> bool:
+    """Return whether a process that is called ``host`` runs in ``pod``: a kubelet cuts long names of hosts."""
+    name = pod["metadata"]["name"]
+    return host in (name, name[:_LONGEST_HOST].rstrip("-."))
+
+
+def _has_run_since(pod: Mapping[str, Any], renewed: str) -> bool:
+    """Return whether the process of ``pod`` can have renewed the Lease, which was at that time; True if unknown.
+
+    Both times are of one machine, the node of the pod. A container that was started again later has another process.
+    """
+    for container in pod.get("status", {}).get("containerStatuses", ()):
+        if container.get("name") != _CONTAINER:
+            continue
+        running = container.get("state", {}).get("running")
+        if running is None:
+            return False
+        started = running.get("startedAt")
+        if not (container.get("restartCount") and started and renewed):
+            return True
+        return datetime.fromisoformat(started) <= datetime.fromisoformat(renewed)
+    return True
 
 
 def running_members(pods: Iterable[Mapping[str, Any]], leader: str) -> tuple[SchedulerMember, ...]:
@@ -204,10 +275,15 @@ def running_members(pods: Iterable[Mapping[str, Any]], leader: str) -> tuple[Sch
     """
     members = []
     for pod in pods:
-        name, status = pod["metadata"]["name"], pod.get("status", {})
-        if "deletionTimestamp" not in pod["metadata"] and status.get("phase") == "Running":
-            members.append(SchedulerMember(name, name == leader, read_load_report(status.get("conditions", []))))
-    return tuple(sorted(members, key=lambda member: member.name)[:MAX_MEMBERS])
+        metadata, status = pod["metadata"], pod.get("status", {})
+        name, conditions = metadata["name"], status.get("conditions", [])
+        is_leader = name == leader
+        # A leader that was told to end still schedules, until it has released the Lease.
+        if status.get("phase") == "Running" and (is_leader or "deletionTimestamp" not in metadata):
+            started_with = metadata.get("annotations", {}).get(HASH_ANNOTATION, "")
+            report, failures = read_load_report(conditions), read_failures(conditions)
+            members.append(SchedulerMember(name, is_leader, report, started_with, failures))
+    return tuple(sorted(members, key=lambda member: (not member.is_leader, member.name))[:MAX_MEMBERS])
 
 
 def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> PodTrouble | None:

@@ -1,19 +1,17 @@
 """Outcomes of a reconcile, and the statuses that report them to authors. Pure.
 
-``Ready`` is always there. ``Reconciling`` and ``Stalled`` are there only while true (as kstatus reads them): the first
-means that it will come right by itself, the second that somebody has to change something.
+What the conditions mean is told in ``conditions``.
 """
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Literal
 
 from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.desired.revision import Revision
-from scheduler_operator.models.status import Reason
-from scheduler_operator.reconcile.scheduler_state import DeploymentState, SchedulerMember, SchedulerState
+from scheduler_operator.reconcile.conditions import MESSAGE_LENGTH, conditions, process_conditions
+from scheduler_operator.reconcile.scheduler_state import SchedulerState
 from scheduler_operator.render import ObjectProblems, Rendered, RenderedProfile
 from scheduler_operator.render.findings import with_suggestion
 from scheduler_operator.resources import kinds
@@ -21,18 +19,23 @@ from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog.bounds import cut
-from scheduler_runtime.config import Problem, Severity, Verdict
+from scheduler_runtime.config import Problem, Severity
 
-MESSAGE_LENGTH = 4096
 MAX_WARNINGS = 64
 WARNINGS_BYTES = 256 * 1024
 """An object may have about a megabyte, and its author needs most of it for the spec."""
 PATH_LENGTH = 1024
 MAX_USERS = 1024
-_LAST_GOOD_FIELDS = (
-    *("plugins", "effectivePlugins", "warnings", "warningCount", "configMap", "configHash", "members", "leader"),
-    *("replicas", "readyReplicas", "selector"),
+_CONFIGURATION_FIELDS = (
+    "plugins",
+    "effectivePlugins",
+    "warnings",
+    "warningCount",
+    "configMap",
+    "configHash",
+    "selector",
 )
+_LAST_GOOD_FIELDS = (*_CONFIGURATION_FIELDS, "members", "leader", "replicas", "readyReplicas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,9 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The author has paused the process."""
+    """The author has paused the process, which runs on."""
 
+    state: SchedulerState = field(default_factory=SchedulerState)
     is_settled: bool = True
 
 
@@ -104,6 +108,8 @@ class Applied:
     rendered: Rendered
     revision: Revision
     state: SchedulerState
+    lost_code: Sequence[str] = ()
+    """The PluginConfigs whose code could not be loaded now."""
 
     @property
     def is_settled(self) -> bool:
@@ -122,9 +128,9 @@ def profile_statuses(group: ProfileGroup, outcome: Outcome) -> Iterator[tuple[Us
             for profile in profiles:
                 if (problems := outcome.problems.get(profile.name)) is not None:
                     yield profile, excluded_status(profile, problems, outcome.last_good)
-        case Paused():
+        case Paused(state):
             for profile in profiles:
-                yield profile, paused_status(profile, owner.name)
+                yield profile, paused_status(profile, state, owner)
         case Rejected(problems, _, last_good):
             yield owner, rejected_status(owner, problems, last_good)
             message = f"{owner.name}, in whose process this profile runs, cannot run: {problems}"
@@ -134,9 +140,9 @@ def profile_statuses(group: ProfileGroup, outcome: Outcome) -> Iterator[tuple[Us
         case Interrupted(error):
             if error.status != HTTPStatus.CONFLICT:  # another writer was faster: the next attempt is likely to succeed
                 yield owner, interrupted_status(owner, str(error))
-        case Applied(rendered, revision, state):
+        case Applied(rendered, revision, state, lost_code):
             for profile in profiles:
-                yield profile, applied_status(profile, rendered, revision, state)
+                yield profile, applied_status(profile, rendered, revision, state, lost_code)
 
 
 def excluded_status(profile: UserObject, problems: ObjectProblems, last_good: LastGood | None = None) -> Status:
@@ -156,28 +162,45 @@ def rejected_status(profile: UserObject, problems: ObjectProblems, last_good: La
         short += "; the last good configuration stays active, without this profile, until that is corrected"
         return {"warningCount": 0, **_stalled(profile, problems, short)}
     short += "; the last good configuration stays active until that is corrected"
+    trouble = ""
     if last_good.trouble:
-        short += f"; it cannot be maintained: {last_good.trouble}"
-    return {**_running(profile, last_good.revision, last_good.state), **_stalled(profile, problems, short)}
+        short += "; it cannot be maintained"
+        trouble = f"\nthe last good configuration cannot be maintained: {last_good.trouble}"
+    return {**_running(profile, last_good.revision, last_good.state), **_stalled(profile, problems, short, trouble)}
 
 
-def _stalled(user_object: UserObject, problems: ObjectProblems, short: str) -> Status:
-    return _conditions(user_object, "False", problems.reason, short, also="Stalled", full=problems.listed())
+def _stalled(user_object: UserObject, problems: ObjectProblems, short: str, more: str = "") -> Status:
+    full = f"{problems.listed()}{more}"
+    return conditions(user_object, "False", problems.reason, short, also="Stalled", full=full)
 
 
 def interrupted_status(profile: UserObject, error: str) -> Status:
     """Return the status of a profile that a passing error kept from being applied."""
     return {
         **_last_good(profile),
-        **_conditions(profile, "Unknown", "RollingOut", "trying again", also="Reconciling", full=error),
+        **conditions(profile, "Unknown", "RollingOut", "trying again", also="Reconciling", full=error),
     }
 
 
-def paused_status(profile: UserObject, owner: str) -> Status:
-    """Return the status while the profile, or its ``owner``, in whose process it runs, is paused."""
-    whose = "" if owner == profile.name else f" of {owner}"
-    message = f"spec.paused{whose} is true: what runs keeps running, and changes wait until it is false again"
-    return {**_last_good(profile), **_conditions(profile, "Unknown", "Paused", message)}
+def paused_status(profile: UserObject, state: SchedulerState, owner: UserObject) -> Status:
+    """Return the status while the profile, or its ``owner``, in whose process it runs, is paused.
+
+    What was applied last is in force, so that counts: whether it does its work.
+    """
+    whose = "" if owner.name == profile.name else f" of {owner.name}"
+    paused = f"spec.paused{whose} is true: changes wait until it is false again"
+    status = {**_last_good(profile, _CONFIGURATION_FIELDS), **_processes(state, is_own="selector" in profile.status)}
+    document, has_process = profile.status.get("configHash", ""), "selector" in owner.status
+    if state.deployment is not None and document:
+        of_process = process_conditions(profile, state.deployment, state, document, owner.name)
+        ready, *others = of_process["conditions"]
+        if ready["status"] == "True":
+            ready = {**ready, "reason": "Paused"}
+        return {**status, **of_process, "conditions": [{**ready, "message": f"{paused}; {ready['message']}"}, *others]}
+    if document and not has_process:
+        return {**status, **conditions(profile, "True", "Paused", f"{paused}; the document is in the ConfigMap")}
+    nobody = f"{paused}, and nobody schedules the pods of this profile"
+    return {**status, **conditions(profile, "False", "Paused", nobody, "Stalled", f"{nobody}; set it to false")}
 
 
 def configuration_report(profile: UserObject, rendered: Rendered, config_map: str) -> Status:
@@ -204,32 +227,42 @@ def configuration_report(profile: UserObject, rendered: Rendered, config_map: st
     }
 
 
-def applied_status(profile: UserObject, rendered: Rendered, revision: Revision, state: SchedulerState) -> Status:
+def applied_status(
+    profile: UserObject, rendered: Rendered, revision: Revision, state: SchedulerState, lost_code: Sequence[str] = ()
+) -> Status:
     """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, status = next(iter(rendered.profiles)), _running(profile, revision, state)
     remark = catalog.newer_version_remark(rendered.version)
+    if lost_code:
+        names = ", ".join(sorted(lost_code))
+        remark = "; ".join(filter(None, (f"no scheduler can start: see PluginConfig {names}", remark)))
     count, listed = status["warningCount"], len(status.get("warnings", ()))
     if left_out := count - listed:
         remark = "; ".join(filter(None, (remark, f"{left_out} of {count} findings are not listed")))
     if state.deployment is None:
         message = f"ConfigMap {status['configMap']} holds the document under config.yaml"
-        return {**status, **with_remark(_conditions(profile, "True", "Rendered", message), remark)}
-    conditions = _process_conditions(profile, state.deployment, state, rendered.hash, owner)
-    return {**status, **with_remark(conditions, remark)}
+        return {**status, **with_remark(conditions(profile, "True", "Rendered", message), remark)}
+    of_process = process_conditions(profile, state.deployment, state, rendered.hash, owner)
+    return {**status, **with_remark(of_process, remark)}
 
 
 def _running(profile: UserObject, revision: Revision, state: SchedulerState) -> Status:
     """Return what the status says of a revision and of the processes that run it."""
-    status = dict(revision.reports[profile.name])
+    is_own = (kinds.DEPLOYMENT.name, generated_name(profile.name)) in revision.identities
+    selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
+    has_selector = {"selector": selector} if is_own and state.deployment is not None else {}
+    return {**revision.reports[profile.name], **_processes(state, is_own=is_own), **has_selector}
+
+
+def _processes(state: SchedulerState, *, is_own: bool) -> Status:
+    """Return what the status says of the processes that run; of their number only if they are the profile's own."""
+    status: Status = {}
     if state.leader:
         status["leader"] = state.leader
     if state.members:
         status["members"] = [member.to_status() for member in state.members]
-    has_own_process = (kinds.DEPLOYMENT.name, generated_name(profile.name)) in revision.identities
-    if state.deployment is not None and has_own_process:
-        selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
-        counts = {"replicas": state.deployment.existing, "readyReplicas": state.deployment.ready}
-        status |= {**counts, "selector": selector}
+    if state.deployment is not None and is_own:
+        status |= {"replicas": state.deployment.existing, "readyReplicas": state.deployment.ready}
     return status
 
 
@@ -245,58 +278,9 @@ def with_remark(status: Status, remark: str) -> Status:
     return {**status, "conditions": [{**ready, "message": _message(f"{ready['message']}; {remark}")}, *others]}
 
 
-def _last_good(profile: UserObject) -> Status:
+def _last_good(profile: UserObject, fields: Iterable[str] = _LAST_GOOD_FIELDS) -> Status:
     """Return what the status says about the configuration that was applied last."""
-    return {field: profile.status[field] for field in _LAST_GOOD_FIELDS if field in profile.status}
-
-
-def _process_conditions(
-    profile: UserObject, deployment: DeploymentState, state: SchedulerState, document: str, owner: str
-) -> Status:
-    """Return the conditions of a profile whose process is that of ``owner``, with the document of that hash."""
-    trouble = state.pod_trouble
-    whose = "" if owner == profile.name else f" of {owner}"
-    # During a rollout, some that are about to end may be among those that are ready.
-    surplus = deployment.ready - deployment.replicas
-    if surplus > 0:
-        ready = f"{deployment.ready} scheduler processes{whose} are ready, {surplus} more than wanted until the older "
-        ready += "ones have ended"
-    else:
-        older = "" if surplus or deployment.is_settled else ", not all by the newest configuration"
-        ready = f"{deployment.ready} of {deployment.replicas} scheduler processes{whose} are ready{older}"
-    if deployment.replicas == 0:
-        message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
-        return _conditions(profile, "False", "NoMemberAvailable", message)
-    if deployment.is_settled:
-        behind = [member for member in state.members if not member.has_loaded(document)]
-        if not behind:
-            return _conditions(profile, "True", "Scheduling", ready)
-        refusals, waits = _errors(behind, "refused", document), _errors(behind, "waiting", document)
-        count = len(state.members)
-        short = f"{count - len(behind)} of {count} scheduler processes go by the newest configuration"
-        if not refusals:
-            full = waits or "the others are about to follow it"
-            return _conditions(profile, "False", "RollingOut", short, also="Reconciling", full=full)
-        # A refused document is stalled: no wait helps, only another document.
-        short += "; the last good one stays in force"
-        return _conditions(profile, "False", "NotLoaded", short, also="Stalled", full=refusals)
-    is_lasting = bool(deployment.stuck) or (trouble is not None and trouble.is_lasting)
-    causes = [str(trouble) if trouble else "", deployment.failure, deployment.stuck]
-    rollout = f"{deployment.current} of {deployment.replicas} have the newest configuration"
-    is_blocked = is_lasting or bool(deployment.failure)
-    return _conditions(
-        profile,
-        "False",
-        "NoMemberAvailable" if is_blocked and not deployment.ready else "RollingOut",
-        ready,
-        also="Stalled" if is_lasting else "Reconciling",
-        full="; ".join(filter(None, causes)) or rollout,
-    )
-
-
-def _errors(members: Iterable[SchedulerMember], verdict: Verdict, document: str) -> str:
-    """Return why ``members`` do not run by the document, a line for each that reports ``verdict``."""
-    return "\n".join(f"pod {member.name}: {why}" for member in members if (why := member.error_for(verdict, document)))
+    return {name: profile.status[name] for name in fields if name in profile.status}
 
 
 def effective_plugins(member: RenderedProfile) -> Status:
@@ -321,20 +305,4 @@ def plugin_config_status(plugin_config: UserObject, problems: ObjectProblems | N
     users = {"usedBy": sorted(used_by)[:MAX_USERS]}
     if problems is not None:
         return {**users, **_stalled(plugin_config, problems, problems.places())}
-    return {**users, **_conditions(plugin_config, "True", "Valid", "the arguments are valid")}
-
-
-def _conditions(
-    user_object: UserObject,
-    ready: Literal["True", "False", "Unknown"],
-    reason: Reason | Literal["Valid"],
-    message: str,
-    also: Literal["Reconciling", "Stalled"] | None = None,
-    full: str = "",
-) -> Status:
-    """Return Ready with a short ``message`` and, if given, the condition ``also`` with the ``full`` reason."""
-    common = {"observedGeneration": user_object.generation, "reason": reason}
-    conditions = [{"type": "Ready", "status": ready, **common, "message": _message(message)}]
-    if also is not None:
-        conditions.append({"type": also, "status": "True", **common, "message": _message(full)})
-    return {"observedGeneration": user_object.generation, "conditions": conditions}
+    return {**users, **conditions(plugin_config, "True", "Valid", "the arguments are valid")}
