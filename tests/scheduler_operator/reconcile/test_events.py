@@ -60,12 +60,8 @@ class Posted:
         pass
 
 
-def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    names = ("object", "reason", "because", "by", "fields")
-    return [
-        {"msg": record.getMessage(), **{name: vars(record)[name] for name in names if name in vars(record)}}
-        for record in caplog.records
-    ]
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    return [(record.getMessage(), vars(record)["object"], vars(record)["note"]) for record in caplog.records]
 
 
 def test_a_profile_that_stalls_and_recovers_is_a_line_each(caplog: pytest.LogCaptureFixture) -> None:
@@ -73,15 +69,9 @@ def test_a_profile_that_stalls_and_recovers_is_a_line_each(caplog: pytest.LogCap
     events = ProfileEvents(cast("Any", Posted()), "me")
     for before, after in (({}, status("is odd")), (status("is odd"), status("is odd")), (status("is odd"), status())):
         asyncio.run(events.record_ready_change(profile("packing", status=before), after))
-    about = {"object": "SchedulerProfile/packing"}
     assert lines(caplog) == [
-        {"msg": "stalled", **about, "reason": "Invalid", "because": "is odd"},
-        {
-            "msg": "not stalled any more",
-            **about,
-            "reason": "Recovered",
-            "because": "no longer stalled: 2 of 2 are ready",
-        },
+        ("Invalid", "SchedulerProfile/packing", "is odd"),
+        ("Recovered", "SchedulerProfile/packing", "no longer stalled: 2 of 2 are ready"),
     ]
 
 
@@ -92,5 +82,5 @@ def test_who_changes_an_object_is_a_line_a_minute(caplog: pytest.LogCaptureFixtu
     repair = Repair("Deployment", "berth-packing", "kubectl-edit", ("spec.replicas",))
     for now in (0.0, 1.0, 61.0):  # noqa: B007 - it is the clock
         asyncio.run(events.record(profile("packing"), repair))
-    about = {"object": "Deployment/berth-packing", "by": "kubectl-edit", "fields": ["spec.replicas"]}
-    assert lines(caplog) == [{"msg": "changed by somebody else, and changed back", **about}] * 2
+    note = "kubectl-edit changed Deployment berth-packing: spec.replicas. It was changed back"
+    assert lines(caplog) == [("DriftRepaired", "SchedulerProfile/packing", note)] * 2

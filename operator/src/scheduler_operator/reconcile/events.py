@@ -62,19 +62,16 @@ class ProfileEvents:
         if key in self._posted_at:
             return  # two managers that fight over a field would fill the cluster with Events
         self._posted_at[key] = now
-        about = {"object": f"{repair.kind}/{repair.name}", "by": repair.manager, "fields": list(repair.fields)}
-        logger.info("changed by somebody else, and changed back", extra=about)
         text = f"{repair.manager} changed {repair.kind} {repair.name}: {', '.join(repair.fields)}. It was changed back"
         await self._post(profile, EventText("Warning", "DriftRepaired", "Apply", _fit(text)))
 
     async def record_ready_change(self, user_object: UserObject, status: Mapping[str, Any]) -> None:
         """Post an Event when, by its new ``status``, the object begins or ceases to be stalled."""
         if (text := stall_change(user_object.status, status)) is not None:
-            about = {"object": f"{user_object.kind}/{user_object.name}", "reason": text.reason, "because": text.note}
-            logger.info("stalled" if text.type == "Warning" else "not stalled any more", extra=about)
             await self._post(user_object, text)
 
     async def _post(self, regarding: UserObject, text: EventText) -> None:
+        logger.info(text.reason, extra={"object": f"{regarding.kind}/{regarding.name}", "note": text.note})
         now = time.time_ns()
         event = {
             "apiVersion": "events.k8s.io/v1",
