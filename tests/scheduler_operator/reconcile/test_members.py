@@ -82,6 +82,13 @@ def test_the_leader_is_among_the_members_however_many_there_are() -> None:
     assert [member["name"] for member in members if member["leader"]] == ["a"]
 
 
+def test_errors_of_many_members_take_no_more_room_than_those_of_a_few() -> None:
+    refused = LoadReport(BEFORE, AT, "refused", "x" * 10_000, NEWEST)
+    few, many = ([pod(f"{number:02}", refused) for number in range(count)] for count in (8, 64))
+    assert {len(member["error"]) for member in status(*few)["members"]} == {4096}
+    assert {len(member["error"]) for member in status(*many)["members"]} == {512}
+
+
 def test_what_was_refused_before_the_newest_is_past() -> None:
     result = status(pod("a", LoadReport(BEFORE, AT, "refused", NONSENSE, "1" * 64)), pod("b", LoadReport(NEWEST, AT)))
     assert conditions(result)["Reconciling"] == ("True", "RollingOut")

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from scheduler_operator.resources.names import HASH_ANNOTATION
+from scheduler_runtime.catalog.bounds import cut
 from scheduler_runtime.config import Failure, LoadReport, Verdict, read_failures, read_load_report
 
 MAX_MEMBERS = 64
@@ -103,11 +104,11 @@ class SchedulerMember:
         report = self.report
         return report.error if report and (report.verdict, report.newest_hash) == (verdict, document) else ""
 
-    def to_status(self) -> dict[str, Any]:
+    def to_status(self, longest_error: int) -> dict[str, Any]:
         """Return the member as ``status.members`` shows it."""
         member: dict[str, Any] = {"name": self.name, "leader": self.is_leader}
         if self.report is not None:
-            error = {"error": self.report.error} if self.report.error else {}
+            error = {"error": cut(self.report.error, longest_error)} if self.report.error else {}
             member |= {"configHash": self.report.hash, "loadedAt": self.report.loaded_at, **error}
         return member
 

@@ -24,6 +24,8 @@ from scheduler_runtime.config import Problem, Severity
 MAX_WARNINGS = 64
 WARNINGS_BYTES = 256 * 1024
 """An object may have about a megabyte, and its author needs most of it for the spec."""
+MEMBERS_LENGTH = 32 * 1024
+"""Of the errors of all members together: as a rule they have the same."""
 PATH_LENGTH = 1024
 MAX_USERS = 1024
 _CONFIGURATION_FIELDS = (
@@ -260,7 +262,8 @@ def _processes(state: SchedulerState, *, is_own: bool) -> Status:
     if state.leader:
         status["leader"] = state.leader
     if state.members:
-        status["members"] = [member.to_status() for member in state.members]
+        longest_error = min(MESSAGE_LENGTH, MEMBERS_LENGTH // len(state.members))
+        status["members"] = [member.to_status(longest_error) for member in state.members]
     if state.deployment is not None and is_own:
         status |= {"replicas": state.deployment.existing, "readyReplicas": state.deployment.ready}
     return status
