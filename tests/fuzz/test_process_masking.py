@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName
 from scheduler_runtime.reload.plan import DocumentText
 from tests.fuzz.test_masking import MARK, MARKS, document, extender
 from tests.support.extenders import Answer, Raw, serving
-from tests.support.pages import get
+from tests.support.pages import get, listed_paths
 from tests.support.scripted import Script, served
 from tests.support.tiny_cluster import TinyCluster, pod
 
@@ -44,7 +43,6 @@ TOTAL = max(5, int(os.environ.get("FUZZ", "1000")) // 50)
 TOKEN = "t0ken-M4rk"
 """The token by which the API server knows the process."""
 PODS = ("a", "b", "c")
-LISTED_PATHS = re.compile(r"/[a-z/]+")
 
 
 class Hook(Plugin):
@@ -174,7 +172,7 @@ class RunningProcess:
 
     async def pages(self) -> dict[str, str]:
         """Every path that the process serves, plainly and with what may be asked for besides."""
-        listed = LISTED_PATHS.findall(await self.page("/"))
+        listed = await asyncio.to_thread(listed_paths, self.port)
         assert {"/configz", "/metrics", "/debug/pending", "/livez"} <= set(listed)
         targets = [path + query for path in listed for query in ("", "?verbose&compare")]
         return {target: await self.page(target) for target in ("/", *targets)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,6 +49,11 @@ def get_page(
         return FetchedPage(response.status, response.read().decode(), read("Content-Type", ""), read("Warning", ""))
     finally:
         connection.close()
+
+
+def listed_paths(port: int) -> list[str]:
+    """Return every path that a process serves: its answer to any other path lists them."""
+    return re.findall(r"/[a-z/]+", get_page(port, "/").body)
 
 
 def bearer(token: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """The agent in bad times: killed, stopped, started again, without an API server."""
 
+import json
 import os
 import signal
 import subprocess
@@ -89,6 +90,35 @@ def test_pods_outlive_an_absent_api_server(world: World, tmp_path: Path) -> None
         assert container(pod)["lastState"]["terminated"]["signal"] == 9
         world.delete("patient")
         world.wait_until_removed("patient")
+        assert "Traceback" not in node.log.read_text()
+
+
+def test_a_pod_that_is_deeper_than_can_be_read_runs_as_the_others_do(world: World, tmp_path: Path) -> None:
+    levels = 9_993  # as deep as the API server stores managedFields
+    manager = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": "DEEP"}
+    container = {"name": "c", "image": "shell", "args": ["sleep 600"]}
+    spec = {"nodeName": "odd", "terminationGracePeriodSeconds": 1, "containers": [container]}
+    metadata = {"name": "deep", "managedFields": [manager]}
+    deep = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    file = tmp_path / "deep.json"
+    file.write_text(json.dumps(deep).replace('"DEEP"', '{"f:a":' * levels + "{}" + "}" * levels))
+
+    def until_ready(*names: str) -> None:
+        for name in names:
+            world.cluster.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+
+    with another_node(world, "odd", tmp_path) as node:
+        world.create_pod("before", {"args": ["sleep 600"]}, node=node)
+        world.cluster.kubectl("create", "--raw", "/api/v1/namespaces/default/pods", "-f", str(file))
+        world.create_pod("after", {"args": ["sleep 600"]}, node=node)
+        until_ready("before", "deep", "after")  # all of them came in its watch
+        node.agent.kill()
+        node.agent.wait()
+    with another_node(world, "odd", tmp_path) as node:  # and now in its first list
+        world.create_pod("last", {"args": ["sleep 600"]}, node=node)
+        until_ready("before", "deep", "after", "last")
+        assert "default/deep is read without what is nested more than 100 levels deep" in node.log.read_text()
+        world.cluster.kubectl("delete", "pod", "before", "deep", "after", "last", "--timeout=30s")
         assert "Traceback" not in node.log.read_text()
 
 

@@ -19,6 +19,7 @@ from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, 
 from tests.scheduler_runtime.scheduling.extenders.test_http_calls import base64_of, client_pair
 from tests.support.deciding_scheduler import deciding_scheduler
 from tests.support.extenders import Answer, ExtenderServer, Object, Raw, keeps, nodes_of, prefers, serving
+from tests.support.pages import listed_paths
 
 pytestmark = pytest.mark.cluster
 
@@ -253,16 +254,10 @@ async def test_no_page_log_or_event_has_a_password_or_a_key(cluster: Cluster, tm
                     return bool(events)
 
                 await there.eventually(is_reported, 30)
-                paths = (
-                    "/configz",
-                    "/debug/pending",
-                    "/debug/cache",
-                    "/metrics",
-                    "/flagz",
-                    "/statusz",
-                    "/readyz?verbose",
-                )
-                outputs = {path: process.get(path) for path in paths}
+                targets = [
+                    f"{path}{query}" for path in listed_paths(process.port) for query in ("", "?verbose&compare")
+                ]
+                outputs = {target: process.get(target) for target in targets}
                 process.process.send_signal(signal.SIGUSR2)
                 await there.until(lambda: process.lines("waiting pod"), 30)
                 outputs |= {"log": process.log, "events": json.dumps(events), "pods": json.dumps(await there.pods())}
