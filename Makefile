@@ -20,7 +20,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels notices chart crds dashboards lock node-prerequisites clean
+.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-preemption bench-micro soak hostile image wheels notices chart manifests crds dashboards lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ notices: $(READY) ## Write THIRD_PARTY_NOTICES.md, the licences of what the imag
 
 wheels: $(READY) ## The wheels the image is made of, for Python IMAGE_PYTHON, in dist/wheels
 	@UV=$(UV) PIP=$(dir $(UV))pip IMAGE_PYTHON=$(IMAGE_PYTHON) sh image/wheels.sh dist/wheels
+
+manifests: $(READY) ## Write what is made from the chart: its values page and schema, tests/helm/golden, deploy/
+	@$(RUN)/python -m tools.chart
 
 chart: $(READY) ## Lint the chart and package it into dist/
 	@helm=$$($(RUN)/devcluster bin helm) && $$helm lint --strict helm/berth && $$helm package helm/berth --destination dist

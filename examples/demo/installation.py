@@ -1,4 +1,4 @@
-"""The installation that a user does by hand, in the same order: the kinds, the chart, a profile, pods that name it."""
+"""The installation that a user does by hand, in the same order: the chart, a profile, pods that name it."""
 
 import sys
 from pathlib import Path
@@ -13,13 +13,12 @@ NAMESPACE = "berth-system"
 
 
 def install_operator(kubectl: Kubectl, image: str, *values: str) -> None:
-    """Apply the CRDs and install the chart; ``values`` are further ``name=value`` pairs for it."""
+    """Install the chart with its CRDs; ``values`` are further ``name=value`` pairs for it."""
     repository, _, tag = image.rpartition(":")
-    kubectl("apply", "--server-side", "--filename", ROOT / "crds")
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "--filename", ROOT / "crds")
     settings = ",".join([f"image.repository={repository}", f"image.tag={tag}", *values])
     chart = ("upgrade", "--install", "berth", ROOT / "helm/berth", "--namespace", NAMESPACE, "--create-namespace")
     kubectl.program(helm(), *chart, "--set", settings)
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "--filename", ROOT / "crds")
 
 
 def apply_profile_and_pods(kubectl: Kubectl, pod_image: str) -> None:

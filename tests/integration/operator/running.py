@@ -45,7 +45,7 @@ class Election:
 
 
 VALUES = (
-    *("replicas=0", "image.repository=berth", "image.tag=test"),
+    *("replicas=0", "image.repository=berth", "image.tag=test", "crds.enabled=false"),
     "profiles.allowed.engines={Python,KubeScheduler,ConfigMap}",
     "profiles.allowed.images={registry.example.com/,mine,pinned:1}",
     "profiles.allowed.priorityClasses={important}",
@@ -247,6 +247,7 @@ def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
         str(ROOT / "helm/berth"),
         "--namespace",
         NAMESPACE,
+        "--skip-tests",
         *(argument for value in VALUES for argument in ("--set", value)),
     ]
     rendered = subprocess.run(chart, capture_output=True, text=True, check=True).stdout
@@ -279,9 +280,11 @@ def delete_crds(cluster: Cluster) -> None:
     """Delete ours, of which there are no objects, and wait for it.
 
     An API server that is short of time may need minutes until it knows that nothing of a kind is left; then it is told.
+    A policy refuses it until the API server knows which objects there are of a kind, which may take a moment.
     """
     wait_until_deleted = ("wait", "--for=delete", "--timeout=20s", "-f", str(ROOT / "crds"))
-    cluster.kubectl("delete", "--wait=false", "-f", str(ROOT / "crds"))
+    delete = ("delete", "--wait=false", "--ignore-not-found", "-f", str(ROOT / "crds"))
+    eventually(lambda: cluster.kubectl(*delete, check=False).returncode == 0, 90)
     if cluster.kubectl(*wait_until_deleted, check=False).returncode:
         nothing_to_do = ("--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
         cluster.kubectl("patch", "-f", str(ROOT / "crds"), *nothing_to_do, check=False)

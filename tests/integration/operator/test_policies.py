@@ -78,13 +78,35 @@ def a_pod(installed: Installed, name: str, **spec: Any) -> Iterator[str]:
     "name",
     [
         *("berth-profile-limits", "berth-operator-roles", "berth-operator-deployments", "berth-operator-services"),
-        "berth-operator-accounts",
+        *("berth-operator-accounts", "berth-crd-schedulerprofiles", "berth-crd-pluginconfigs"),
         *("berth-scheduler-pod-status", "berth-scheduler-bindings", "berth-scheduler-deletions"),
     ],
 )
 def test_the_api_servers_type_checker_has_nothing_to_say(installed: Installed, name: str) -> None:
     checked = eventually(lambda: installed.api.get(f"{POLICIES}/{name}").get("status"), 30)
     assert checked.get("typeChecking", {}).get("expressionWarnings", []) == []
+
+
+# Everybody: the CRDs.
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CONFIGS = "/apis/berth.dev/v1alpha1/pluginconfigs"
+
+
+def test_nobody_deletes_the_crd_of_profiles_while_there_is_one(installed: Installed, as_operator: AdminApi) -> None:
+    words = " exists, and would be deleted with the CRD, as would its scheduler: kubectl delete schedulerprofiles --all"
+    crd = f"{CRDS}/schedulerprofiles.berth.dev{DRY}"
+    eventually(lambda: words in refusal(installed.api, "DELETE", crd), 40)
+
+
+def test_a_crd_without_objects_can_be_deleted(installed: Installed) -> None:
+    crd = f"{CRDS}/pluginconfigs.berth.dev{DRY}"
+    eventually(lambda: refusal(installed.api, "DELETE", crd) == "", 40)
+    body = {"metadata": {"name": "one"}, "spec": {"plugin": "NodeName"}}
+    installed.api.post(CONFIGS, {"apiVersion": "berth.dev/v1alpha1", "kind": "PluginConfig", **body})
+    eventually(lambda: "PluginConfig one exists, and would" in refusal(installed.api, "DELETE", crd), 40)
+    installed.delete("pluginconfig", "one")
+    eventually(lambda: refusal(installed.api, "DELETE", crd) == "", 40)
 
 
 # The operator: roles and bindings.

@@ -238,7 +238,7 @@ def test_another_operator_takes_over_from_one_that_was_killed(bare: Installed, s
     second = start(election=QUICK)
     first.end(signal.SIGKILL)
     second.until_leading(40)
-    serves(bare, "inherited", second)
+    serves(bare, "survived", second)
 
 
 def test_another_operator_knows_the_config_map_that_the_first_made_by_the_profiles_status(

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler_operator.app.endpoints import Readiness
 from scheduler_operator.app.process import OperatorProcess
+from scheduler_operator.app.settings import parse
 from scheduler_operator.cluster.api import RequestError
 from scheduler_operator.cluster.user_objects import UserObjects
 from scheduler_operator.resources import kinds
@@ -24,10 +25,11 @@ async def test_a_lease_that_cannot_be_tied_to_the_deployment_is_reported_and_hol
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     process = object.__new__(OperatorProcess)
+    process.settings = parse(["--scheduler-image", "berth:1", "--name", "own"], {})
     process.cluster = Forbidding()  # type: ignore[assignment]
     await process.own_lease_by_deployment()
     (message,) = caplog.messages
-    assert message.startswith("the Lease berth-operator will stay when Berth is uninstalled: ")
+    assert message.startswith("the Lease own will stay when Berth is uninstalled: ")
     assert message.endswith("403 Forbidden: no right to see it")
 
 

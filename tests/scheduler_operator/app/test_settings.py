@@ -20,6 +20,11 @@ def test_two_processes_of_one_pod_are_not_the_same_candidate() -> None:
     assert one.lease.identity != other.lease.identity
 
 
+def test_the_lease_is_called_as_the_installation_says() -> None:
+    assert parse(["--scheduler-image", "berth:1"], ENVIRONMENT).lease.name == "berth-operator"
+    assert parse(["--scheduler-image", "berth:1", "--name", "own"], ENVIRONMENT).lease.name == "own"
+
+
 def test_without_an_image_there_is_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parse([], ENVIRONMENT)

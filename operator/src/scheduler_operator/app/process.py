@@ -89,7 +89,7 @@ class OperatorProcess:
         )
         self.readiness = Readiness()
         add_gauges(self.metrics, self.work, options.workers, self.users, self.rendering)
-        leads: Labels = (("name", settings.LEASE),)
+        leads: Labels = (("name", options.lease.name),)
         self.metrics.show(
             "leader_election_master_status",
             "Whether this process leads.",
@@ -194,10 +194,11 @@ class OperatorProcess:
 
     async def own_lease_by_deployment(self) -> None:
         """Make our Deployment the owner of our Lease, so that both are deleted together; log it if that fails."""
+        name = self.settings.lease.name
         try:
-            await self.cluster.own_lease_by_deployment(settings.LEASE)
+            await self.cluster.own_lease_by_deployment(name)
         except RequestError as error:  # no reason to keep profiles waiting
-            logger.warning("the Lease %s will stay when Berth is uninstalled: %s", settings.LEASE, error)
+            logger.warning("the Lease %s will stay when Berth is uninstalled: %s", name, error)
 
     async def resync(self, reconciler: Reconciler) -> None:
         """Reconcile everything periodically, and whenever kopf listed a kind again.

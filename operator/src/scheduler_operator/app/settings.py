@@ -11,8 +11,6 @@ from scheduler_operator.desired.workload import Release
 from scheduler_runtime.component.https import AccessRules, ServingSettings, TlsSettings
 from scheduler_runtime.kube.leader_election import LeaseSettings, unique_identity
 
-LEASE = "berth-operator"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -20,6 +18,7 @@ class Settings:
 
     release: Release
     lease: LeaseSettings
+    """Our Deployment has the name of our Lease."""
     kubeconfig: str
     serving: ServingSettings
     workers: int
@@ -40,6 +39,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         default=environment.get("POD_NAMESPACE", "berth-system"),
         help="namespace of generated objects",
     )
+    add("--name", default="berth-operator", help="name of the operator's own Deployment and Lease")
     add("--scheduler-image", required=True, help="image of schedulers whose profile sets none")
     for flag, what, default in (
         ("--allowed-engines", "engines", "Python,ConfigMap"),
@@ -88,7 +88,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     try:
         lease = LeaseSettings(
             namespace=options.namespace,
-            name=LEASE,
+            name=options.name,
             identity=unique_identity(environment),
             lease_duration=options.lease_duration,
             renew_deadline=options.renew_deadline,
