@@ -87,6 +87,10 @@ class Connection:
         """Delete an object, or a collection, with ``body`` as the options. Raises as ``post`` does."""
         return await self._ask("DELETE", path, body)
 
+    async def send(self, method: str, path: str, body: bytes, kind: str) -> bytes:
+        """Send any request, with a body of any kind. Raises as ``post`` does."""
+        return await self._ask(method, path, body, kind)
+
     async def get(self, path: str) -> Any:
         return json.loads(await self.page(path))
 

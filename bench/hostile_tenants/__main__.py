@@ -1,9 +1,10 @@
 """Hostile tenants: ``python -m bench.hostile_tenants``, or ``make hostile``.
 
-On a cluster with the chart, honest pods come at a steady rate, for a profile of Berth's. First they have the cluster
-for themselves; then every attack of ``attacks`` begins at once. Then the same for kube-scheduler, on another cluster:
-both at once would take each other's CPU. Prints how long honest pods waited, restarts and memory, and fails when
-hostile tenants harmed those of Berth.
+On a cluster with the chart, honest pods come at a steady rate, for a profile of Berth's, and an honest author changes
+another profile now and then. First they have the cluster for themselves; then every attack of ``attacks`` begins at
+once. Then the same for kube-scheduler, on another cluster: both at once would take each other's CPU. Prints how long
+honest pods and changes waited, restarts, memory, and what came of each attack. Fails when hostile tenants harmed honest
+ones of Berth, or when something was taken that must be refused.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
+import multiprocessing
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvloop
 
 from bench.hostile_tenants import attacks
-from bench.hostile_tenants.attacks import Outcomes, Target
+from bench.hostile_tenants.honest_author import LONGEST_SECONDS, HonestAuthor
 from bench.hostile_tenants.honest_load import HonestLoad, Waits, percentile
-from bench.hostile_tenants.scene import HONEST, KUBE_SCHEDULER, PROFILE, Scene, hostile_cluster
+from bench.hostile_tenants.scene import DECLARED, HONEST, KUBE_SCHEDULER, PROFILE, Scene, hostile_cluster
+from bench.hostile_tenants.usage import BERTH, Usage, UsageMeter
 from devcluster import DevclusterError
 from devcluster.build.progress import progress_on
 
@@ -31,7 +36,7 @@ LONGEST_RATIO = 2.0
 LEAST_SECONDS = 0.05
 """Below this, a wait is too short to compare: it is that of the machine."""
 MOST_MEGABYTES = 200.0
-"""How much more memory a process may take under attack."""
+"""How much more memory a program may take under attack: all processes of a container together."""
 WARM_UP_SECONDS = 15.0
 SAMPLE_SECONDS = 1.0
 RESULTS = Path("dist") / "hostile-tenants.json"
@@ -42,17 +47,19 @@ class Phase:
     """What was seen while the attacks ran, or did not."""
 
     waits: Waits
-    peaks: dict[str, float]
-    """Megabytes by program."""
+    usage: Usage
+    changes: list[float] = field(default_factory=list)
+    """How long the changes of an honest author waited to be in force."""
 
     def describe(self) -> str:
         """One line for people."""
         waits = self.waits
-        memory = ", ".join(f"{name} {peak:.0f} MB" for name, peak in sorted(self.peaks.items()))
         return (
             f"{len(waits.seconds)} pods, p50 {waits.percentile(50):.3f} s, p99 {waits.percentile(99):.3f} s, "
             f"longest {waits.percentile(100):.3f} s, {waits.unbound} without a node; of that until the API server had "
-            f"the pod: p50 {percentile(waits.answers, 50):.3f} s, p99 {percentile(waits.answers, 99):.3f} s; {memory}"
+            f"the pod: p50 {percentile(waits.answers, 50):.3f} s, p99 {percentile(waits.answers, 99):.3f} s; "
+            f"{len(self.changes)} changes of a profile, p50 {percentile(self.changes, 50):.1f} s, "
+            f"longest {percentile(self.changes, 100):.1f} s; {self.usage.describe()}"
         )
 
 
@@ -64,7 +71,7 @@ class Comparison:
     quiet: Phase
     hostile: Phase
     harm: list[str]
-    """Broken attacks, restarts and replaced pods; limits are judged by ``compare``."""
+    """Broken attacks, breaches, restarts and replaced pods; limits are judged by ``compare``."""
 
     @property
     def ratio(self) -> float:
@@ -78,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags.add_argument("--minutes", type=float, default=10.0, help="how long the attacks last")
     flags.add_argument("--quiet-minutes", type=float, default=2.0, help="how long it is quiet before")
     flags.add_argument("--per-second", type=float, default=50.0, help="honest pods per second")
-    flags.add_argument("--attacks", nargs="+", choices=[attack.__name__ for attack in attacks.ATTACKS], default=None)
+    flags.add_argument("--attacks", nargs="+", choices=attacks.NAMES, default=attacks.NAMES)
     flags.add_argument("--schedulers", nargs="+", choices=[PROFILE, KUBE_SCHEDULER], default=[PROFILE, KUBE_SCHEDULER])
     flags.add_argument("--kubernetes", default="1.36")
     flags.add_argument("--json", type=Path, default=RESULTS)
@@ -105,52 +112,40 @@ async def run(scene: Scene, scheduler: str, options: argparse.Namespace) -> Comp
     quiet = await measure(scene, load, options.per_second, options.quiet_minutes * 60)
     print(f"{scheduler}, quiet: {quiet.describe()}", flush=True)
 
-    outcomes, before = Outcomes(), scene.restarts()
-    extender = await asyncio.start_server(attacks.endless_answers, "127.0.0.1", 0)
-    target = Target(
-        tenant=scene.account("tenant"),
-        author=scene.account("author"),
-        config_map_writer=scene.account("config-map-writer"),
-        kubelet=scene.admin,
-        scheduler=scheduler,
-        profile=PROFILE,
-        endpoints=scene.endpoints(),
-        nodes=[node["metadata"]["name"] for node in scene.kubectl.items("nodes", "--selector=type=kwok")[:2]],
-        extender=f"http://127.0.0.1:{extender.sockets[0].getsockname()[1]}",
-    )
-    chosen = [attack for attack in attacks.ATTACKS if options.attacks is None or attack.__name__ in options.attacks]
-    running = [asyncio.ensure_future(attack(target, outcomes)) for attack in chosen]
-    hostile = await measure(scene, load, options.per_second, options.minutes * 60)
-    broken = [task.exception() for task in running if task.done() and not task.cancelled()]
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
-    extender.close()
-    print(f"{scheduler}, under attack: {hostile.describe()}", flush=True)
-    for name in sorted(outcomes.taken.keys() | outcomes.refused.keys()):
-        line = f"  {name}: {outcomes.taken[name]} taken, {outcomes.refused[name]} refused"
-        print(line + (f"; the last: {outcomes.last_refusal[name][:300]}" if outcomes.refused[name] else ""))
-    harm = [f"an attack could not go on: {error!r}" for error in broken]
+    before, seconds = scene.restarts(), options.minutes * 60
+    target = scene.target(scheduler)
+    # In a process of their own: what the attackers need of an event loop must not count as a wait of honest pods.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        attacking = asyncio.get_running_loop().run_in_executor(pool, attacks.run, target, options.attacks, seconds)
+        hostile = await measure(scene, load, options.per_second, seconds)
+        outcomes = await attacking
+    print(f"{scheduler}, under attack: {hostile.describe()}", *outcomes.lines(), sep="\n", flush=True)
+    harm = [f"an attack could not go on: {error}" for error in outcomes.broken]
+    harm += [f"{request}: {happened}" for request, happened in outcomes.breaches.items()]
+    harm += scene.leaks()
     return Comparison(scheduler, quiet, hostile, [*harm, *restarts(before, scene.restarts())])
 
 
 async def measure(scene: Scene, load: HonestLoad, per_second: float, seconds: float) -> Phase:
-    """Run the honest load for so long, and sample the memory of all processes meanwhile."""
+    """Run the honest load for so long, change a profile now and then, and sample the memory of all processes."""
+
+    meter = UsageMeter(scene.cluster)
 
     async def sample() -> None:
         while True:
-            await asyncio.to_thread(scene.sample_memory)
+            await asyncio.to_thread(meter.sample)
             await asyncio.sleep(SAMPLE_SECONDS)
 
-    scene.forget_peaks()
-    sampling = asyncio.ensure_future(sample())
+    author = HonestAuthor(scene.admin, DECLARED)
+    beside = [asyncio.ensure_future(sample()), asyncio.ensure_future(author.run())]
     try:
         waits = await load.run(per_second, seconds)
     finally:
-        sampling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sampling
-    return Phase(waits, scene.forget_peaks())
+        for task in beside:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+    return Phase(waits, meter.usage(), author.answers)
 
 
 def restarts(before: dict[str, int], after: dict[str, int]) -> list[str]:
@@ -170,10 +165,12 @@ def compare(ours: Comparison, theirs: Comparison | None = None) -> list[str]:
         beside = f"; for kube-scheduler it was {theirs.ratio:.1f} times as long" if theirs else ""
         sentences.append(f"99 % of the pods had a node within {worst:.3f} s, {ours.ratio:.1f} times the usual{beside}")
     sentences += [
-        f"{name} took {ours.hostile.peaks[name] - peak:.0f} MB more"
-        for name, peak in ours.quiet.peaks.items()
-        if name != "kube-scheduler" and ours.hostile.peaks.get(name, 0) - peak > MOST_MEGABYTES
+        f"{name} took {more:.0f} MB more"
+        for name, peak in ours.quiet.usage.megabytes.items()
+        if name in BERTH and (more := ours.hostile.usage.megabytes.get(name, 0) - peak) > MOST_MEGABYTES
     ]
+    if late := sum(map(math.isinf, ours.hostile.changes)):
+        sentences.append(f"{late} changes of a profile were not in force within {LONGEST_SECONDS:.0f} s")
     return sentences
 
 
@@ -186,7 +183,9 @@ def write(file: Path, results: Mapping[str, Comparison], harm: list[str]) -> Non
                 "p99": phase.waits.percentile(99),
                 "longest": phase.waits.percentile(100),
                 "unbound": phase.waits.unbound,
-                "peakMegabytes": phase.peaks,
+                "peakMegabytes": phase.usage.megabytes,
+                "cores": phase.usage.cores,
+                "changes": {"p50": percentile(phase.changes, 50), "longest": percentile(phase.changes, 100)},
             }
             for name, phase in (("quiet", result.quiet), ("hostile", result.hostile))
         }

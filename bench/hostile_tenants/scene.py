@@ -1,4 +1,4 @@
-"""The scene: a cluster with the chart, one profile, kube-scheduler beside it, and an account for each attacker."""
+"""The scene: a cluster with the chart, honest profiles, kube-scheduler, and an account for each attacker."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import devcluster
 from bench.cluster.client import Server
-from bench.cluster.process_stats import process_state
-from bench.hostile_tenants.attacks import TENANT
+from bench.hostile_tenants.attacker import TENANT, Target
+from bench.hostile_tenants.author_attacks import CREDENTIAL, DECLARED_PLUGIN, plugin_config, profile
 from devcluster import Cluster, Spec
 from devcluster.build.progress import Progress
+from devcluster.system.ports import free_port
 from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 
@@ -29,12 +30,15 @@ IMAGE = "berth:dev"
 RBAC = "rbac.authorization.k8s.io"
 _SCHEDULER_PORT = 10259
 _OPERATOR_PORT = 8443
-_PROFILE = {
-    "apiVersion": "berth.dev/v1alpha1",
-    "kind": "SchedulerProfile",
-    "metadata": {"name": PROFILE},
-    "spec": {"scheduler": {"replicas": 2}},
-}
+QPS = 5000
+"""Requests a second that a scheduler may send: kube-scheduler of devcluster may, and 50 pods/s are more than 50."""
+DECLARED = "declared"
+"""An honest profile that uses a plugin of its author's. It starts no scheduler; its document is what counts."""
+_HONEST_OBJECTS = (
+    profile(PROFILE, scheduler={"replicas": 2, "clientConnection": {"qps": QPS, "burst": QPS}}),
+    plugin_config(DECLARED, plugin=DECLARED_PLUGIN, declares={"hooks": ["filter"]}),
+    profile(DECLARED, engine="ConfigMap", plugins={"filter": {"enabled": [{"name": DECLARED_PLUGIN}]}}),
+)
 _ACCOUNTS: Mapping[str, tuple[str, str, list[dict[str, Any]]]] = {
     "tenant": (TENANT, "edit", []),
     "author": (
@@ -51,32 +55,40 @@ _ACCOUNTS: Mapping[str, tuple[str, str, list[dict[str, Any]]]] = {
 """For each account: the namespace of its rights (empty: all), its ClusterRole, and that role's rules if it is new."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Scene:
-    """The running cluster, and the processes that are watched."""
+    """The running cluster."""
 
     cluster: Cluster
     kubectl: Kubectl
-    peaks: dict[str, float] = field(default_factory=dict)
-    """Megabytes, by program, since ``forget_peaks``; the largest of its processes counts."""
+    kube_scheduler_port: int
 
     @property
     def admin(self) -> Server:
         return Server.of(self.cluster.kubeconfig)
 
-    def account(self, name: str) -> Server:
-        """The API server, with the token of an attacker."""
-        admin = self.admin
-        token = self.kubectl("create", "token", name, f"--namespace={TENANT}", "--duration=4h").strip()
-        return Server(admin.host, admin.port, admin.trust, token)
+    def target(self, scheduler: str) -> Target:
+        """What the attackers need to attack everything in the scene."""
+        stolen = {"scheduler": f"berth-{PROFILE}", "operator": "berth-operator"}
+        kwok = self.kubectl.items("nodes", "--selector=type=kwok")
+        return Target(
+            kubeconfig=self.cluster.kubeconfig,
+            tokens={
+                **{account: self._token(account, TENANT) for account in _ACCOUNTS},
+                **{name: self._token(account, NAMESPACE) for name, account in stolen.items()},
+            },
+            scheduler=scheduler,
+            profile=PROFILE,
+            operator_pod=next(pod["metadata"]["name"] for pod in self.berth_pods() if _is_operator(pod)),
+            endpoints=[*map(_endpoint, self.berth_pods()), ("127.0.0.1", self.kube_scheduler_port)],
+            nodes=[node["metadata"]["name"] for node in kwok[:2]],
+        )
+
+    def _token(self, account: str, namespace: str) -> str:
+        return self.kubectl("create", "token", account, f"--namespace={namespace}", "--duration=4h").strip()
 
     def berth_pods(self) -> list[dict[str, Any]]:
         return self.kubectl.items("pods", f"--namespace={NAMESPACE}")
-
-    def endpoints(self) -> list[tuple[str, int]]:
-        """The addresses at which one of the schedulers and one of the operators serve health and metrics."""
-        pods = {PROFILE in pod["metadata"]["name"]: pod["status"]["podIP"] for pod in self.berth_pods()}
-        return [(pods[True], _SCHEDULER_PORT), (pods[False], _OPERATOR_PORT)]
 
     def restarts(self) -> dict[str, int]:
         """How often the containers of each pod of Berth's were restarted; a replaced pod has another name."""
@@ -87,57 +99,44 @@ class Scene:
             for pod in self.berth_pods()
         }
 
-    def processes(self) -> dict[int, str]:
-        """The program that each process is."""
-        programs = {self.cluster.pids()["kube-scheduler"]: "kube-scheduler"}
-        for directory in Path("/proc").iterdir():
-            if directory.name.isdigit():
-                try:
-                    command = (directory / "cmdline").read_bytes()
-                    environment = (directory / "environ").read_bytes().split(b"\0")
-                except OSError:
-                    continue  # it has ended meanwhile
-                for program in ("scheduler", "operator"):
-                    # A container's home is in the cluster's directory, and its init is only its guardian.
-                    is_of_cluster = any(
-                        line.startswith(b"HOME=%b/" % bytes(self.cluster.directory))
-                        and line.endswith(b"/containers/%b" % program.encode())
-                        for line in environment
-                    )
-                    if is_of_cluster and b"/init.py\0" not in command:
-                        programs[int(directory.name)] = program
-        return programs
-
-    def sample_memory(self) -> None:
-        """Take note of how much memory each process has resident now."""
-        for pid, program in self.processes().items():
-            try:
-                megabytes = process_state(pid).resident_bytes / 2**20
-            except OSError:
-                continue
-            self.peaks[program] = max(self.peaks.get(program, 0.0), megabytes)
-
-    def forget_peaks(self) -> dict[str, float]:
-        """Return the peaks, and begin anew."""
-        peaks, self.peaks = self.peaks, {}
-        return peaks
+    def leaks(self) -> list[str]:
+        """Where the password of a hostile profile stands, other than in its spec and its document."""
+        places = ("events", "pods", "schedulerprofiles", "pluginconfigs")
+        found = []
+        for kind in places:
+            for item in self.kubectl.items(kind, "--all-namespaces"):
+                shown = item if kind == "events" else item.get("status", {})
+                if CREDENTIAL in json.dumps(shown):
+                    found.append(f"the password of an extender stands in {kind}/{item['metadata']['name']}")
+        return found
 
 
 @contextmanager
 def hostile_cluster(kubernetes: str, progress: Progress) -> Iterator[Scene]:
     """Make the cluster, install the chart, and wait until the profile schedules."""
     python = str(Path(sys.executable))
-    spec = Spec(kubernetes=kubernetes, fake_nodes=NODES, images={IMAGE: [python]})
+    port = free_port()
+    serving = (f"--secure-port={port}", "--bind-address=127.0.0.1")
+    spec = Spec(kubernetes=kubernetes, fake_nodes=NODES, images={IMAGE: [python]}, scheduler_args=serving)
     with devcluster.running(spec, progress=progress) as cluster:
         kubectl = Kubectl(cluster.env())
         kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
         install_operator(kubectl, IMAGE)
         for namespace in (TENANT, HONEST):
             kubectl("create", "namespace", namespace)
-        objects = [_PROFILE, *(thing for name in _ACCOUNTS for thing in _account(name))]
+        objects = [*_HONEST_OBJECTS, *(thing for name in _ACCOUNTS for thing in _account(name))]
         kubectl("apply", "--filename=-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        kubectl("wait", "--for=condition=Ready", f"--timeout={READY_SECONDS}s", f"schedulerprofile/{PROFILE}")
-        yield Scene(cluster, kubectl)
+        kubectl("wait", "--for=condition=Ready", f"--timeout={READY_SECONDS}s", "schedulerprofiles", PROFILE, DECLARED)
+        yield Scene(cluster, kubectl, port)
+
+
+def _is_operator(pod: dict[str, Any]) -> bool:
+    return bool(pod["metadata"]["labels"].get("app.kubernetes.io/name") == "berth-operator")
+
+
+def _endpoint(pod: dict[str, Any]) -> tuple[str, int]:
+    """The address at which a scheduler or an operator serves health and metrics."""
+    return pod["status"]["podIP"], _OPERATOR_PORT if _is_operator(pod) else _SCHEDULER_PORT
 
 
 def _account(name: str) -> list[dict[str, Any]]:
