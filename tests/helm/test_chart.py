@@ -401,6 +401,16 @@ def test_a_value_that_does_not_exist_or_does_not_fit_is_refused(value: str) -> N
         pytest.param(["serviceAccount.name=berth-x"], "serviceAccount.name: berth-x begins with berth-", id="account"),
         pytest.param(["serviceAccount.create=false"], "set serviceAccount.name to a ServiceAccount", id="no-account"),
         pytest.param(["image.repository=a/b:1"], "image.repository: a/b:1 has a tag or a digest", id="tag"),
+        pytest.param(
+            ["commonLabels.rbac\\.authorization\\.k8s\\.io/aggregate-to-view=yes"],
+            "commonLabels: by rbac.authorization.k8s.io/aggregate-to-view the rules of the chart's roles would become",
+            id="aggregation",
+        ),
+        pytest.param(
+            ["commonLabels.berth\\.dev/aggregate-to-operator=yes"],
+            "commonLabels: by berth.dev/aggregate-to-operator the rules",
+            id="aggregation-to-the-operator",
+        ),
         pytest.param(["crds=null"], "--reset-then-reuse-values instead of --reuse-values", id="older-values"),
     ],
 )

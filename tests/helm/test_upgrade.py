@@ -63,7 +63,7 @@ class Installation:
         helm, kubectl = (str(devcluster.binaries(name)[name].parent) for name in ("helm", "kubectl"))
         environment = {**self.cluster.env(), "PATH": f"{helm}:{kubectl}:/usr/bin:/bin"}
         ran = subprocess.run(
-            shlex.split(command), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            shlex.split(command, comments=True), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         )
         assert not check or ran.returncode == 0, f"{command}\n{ran.stdout}{ran.stderr}"
         return ran
@@ -167,7 +167,7 @@ def test_from_an_early_chart_to_this_one_and_back(
 
     # Back to the release before, and to the early one, which had no CRDs: the newer ones stay, and serve its operator.
     follow(rollback)
-    here.run(f"{rollback[0]} 1")
+    here.run(f"{rollback[-1]} 1")
     assert here.image() == "berth:early"
     here.apply("made-before")
     eventually(lambda: here.ready("kept") and here.ready("made-before"), 60)
