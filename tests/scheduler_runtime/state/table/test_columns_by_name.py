@@ -41,10 +41,10 @@ def test_numbers_are_those_that_were_written(seed: int) -> None:
                 columns.write(name, row, number)
                 expected[name, row] = number
         for one in NAMES:
-            values = columns.values(one)
+            column = columns.column(one)
             numbers_of_one = [expected.get((one, row), 0) for row in range(ROWS)]
             assert [columns.item(one, row) for row in range(ROWS)] == numbers_of_one
-            assert (values is None and not any(numbers_of_one)) or list(values) == numbers_of_one  # type: ignore[arg-type]
+            assert (column.values.tolist() if column else [0] * ROWS) == numbers_of_one
 
 
 def test_a_name_is_an_array_once_many_rows_have_it() -> None:

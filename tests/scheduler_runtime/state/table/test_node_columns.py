@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis.stateful import invariant, rule
 
 from scheduler_runtime import testing
 from scheduler_runtime.state import objects
-from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, host_ports
+from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, host_ports, node_columns
 from tests.scheduler_runtime.state.table.changing import Changing
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(5)])
@@ -126,3 +127,30 @@ def test_ports_that_nobody_binds_any_more_take_no_room() -> None:
 def test_which_ports_a_pod_binds(spec: dict[str, Any], expected: list[tuple[str, str, int]]) -> None:
     decoded = msgspec.convert({"metadata": {"name": "p"}, "spec": spec}, objects.Pod)
     assert [tuple(one) for one in host_ports(decoded)] == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_labels_are_those_of_the_nodes_however_many_have_them(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_columns, "_MAX_RARE_LABELS", 2)
+    random = Random(seed)  # noqa: S311
+    table = testing.Cluster().table
+    for number in range(120):
+        name = f"node-{random.randrange(30)}"
+        if table.row(name) is not None and random.random() < 0.4:
+            table.remove_node(name)
+        else:
+            keys = [
+                key
+                for key in ("zone", "rack", *(f"rare-{name}-{number}" for number in range(3)))
+                if random.random() < 0.7
+            ]
+            table.set_node(
+                testing.node(name, labels={key: random.choice("ab") for key in [*keys, "rare"][: number % 6]})
+            )
+        for key in ("zone", "rack", "rare", *(f"rare-node-{random.randrange(30)}-{one}" for one in range(3))):
+            expected = [table.node(row).labels.get(key) for row in range(len(table))]
+            label = table.label(key)
+            assert [label.values[one - 1] if one else None for one in label.ids] == expected
+            assert label.exists().tolist() == [value is not None for value in expected]
+            assert table.has_label(key) is any(expected)
+    assert len([key for key in table._columns.labels if key.startswith("rare-")]) <= 2

@@ -92,16 +92,12 @@ class ColumnsByName(Generic[_Name]):
         yield from self.arrays
         yield from self._rows
 
-    def values(self, name: _Name) -> Ints | None:
-        """The number in each row; None for a name that nothing was written for, which is 0 everywhere."""
+    def column(self, name: _Name) -> Column | None:
+        """The number in each row, to be read; None for a name that nothing was written for, which is 0 everywhere."""
         column = self.arrays.get(name)
-        if column is None:
-            rows = self._rows.get(name)
-            if rows is None:
-                return None
-            column = self._filled(name, rows)
-        values: Ints = column.values
-        return values
+        if column is None and name in self._rows:
+            column = self._filled(name, self._rows[name])
+        return column
 
     def item(self, name: _Name, row: int) -> int:
         """The number in one row."""
@@ -278,12 +274,14 @@ class WritableLabels(LabelColumn):
 
     __slots__ = ("_column",)
 
-    def __init__(self, labels: Iterable[str | None], rows: int, capacity: int) -> None:
+    def __init__(self, labels: Iterable[tuple[int, str | None]], rows: int, capacity: int) -> None:
+        """``labels`` are the values by row, at least those of the nodes that have the label."""
         super().__init__()
         self._column = Column(np.int32, rows, capacity)
         self.ids = self._column.values
-        for row, value in enumerate(labels):
-            self.set(row, value)
+        for row, value in labels:
+            if value is not None:
+                self.set(row, value)
 
     def set(self, row: int, value: str | None) -> None:
         """Write one node's value; None when it does not have the label."""
@@ -307,6 +305,9 @@ class WritableLabels(LabelColumn):
     def is_stale(self) -> bool:
         """True if most of the values belong to no node any more, so that building the column anew pays."""
         return len(self.values) > 2 * len(self.ids) + 64
+
+
+_FEW_NODES = 8
 
 
 class ReferenceCounts:
@@ -340,6 +341,49 @@ class ReferenceCounts:
                 del counts[name]
                 unused.append(name)
         return unused
+
+
+class LabelKeys(ReferenceCounts):
+    """The label keys that nodes have, and the names of the nodes that have one which few have.
+
+    A node may have thousands of labels that no other has: to find the nodes with one of them, not all are looked at.
+    """
+
+    __slots__ = ("_few",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._few: dict[str, dict[str, int]] = {}
+        """The number of times that each node was counted, by its name: while it is replaced, twice."""
+
+    def nodes(self, key: str) -> Iterable[str] | None:
+        """The nodes that have the label ``key``; None when they may be many."""
+        return self._few.get(key)
+
+    def add_node(self, name: str, keys: Iterable[str]) -> None:
+        """Count a node that has these labels."""
+        counts = self._counts
+        for key in keys:
+            if key not in counts:
+                self._few[key] = {name: 1}
+            elif key in self._few:
+                few = self._few[key]
+                few[name] = few.get(name, 0) + 1
+                if len(few) > _FEW_NODES:
+                    del self._few[key]
+        self.add(keys)
+
+    def remove_node(self, name: str, keys: Iterable[str]) -> list[str]:
+        """Count a node less that has these labels. Return the keys that no node has any more."""
+        for key in keys:
+            few = self._few.get(key)
+            if few is not None:
+                few[name] -= 1
+                if not few[name]:
+                    del few[name]
+                if not few:
+                    del self._few[key]
+        return self.remove(keys)
 
 
 class ChangeLog(Generic[T]):
@@ -418,9 +462,13 @@ class RequestedResources:
     def remove(self, row: int, amounts: Amounts) -> None:
         """Take back what :meth:`add` counted in a row, and drop the columns that nobody needs any more."""
         columns, pods_by_resource = self.columns, self._pods_by_resource
+        arrays = columns.arrays
         for resource, amount in amounts.items():
             if amount:
-                columns.add(resource, row, -amount)
+                if resource in arrays:
+                    arrays[resource].add(row, -amount)
+                else:
+                    columns.add(resource, row, -amount)
                 pods_by_resource[resource] -= 1
                 if not pods_by_resource[resource]:
                     del pods_by_resource[resource]

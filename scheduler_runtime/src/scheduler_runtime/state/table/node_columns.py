@@ -15,9 +15,9 @@ from scheduler_runtime.state.table.columns import (
     ColumnsByName,
     InternedColumn,
     LabelColumn,
+    LabelKeys,
     LowestPriorities,
     PortCounts,
-    ReferenceCounts,
     RequestedResources,
     WritableLabels,
 )
@@ -25,6 +25,8 @@ from scheduler_runtime.state.table.images import Images
 from scheduler_runtime.state.table.pod_counts import MatchCounts, MatchCountsCache
 
 _FIRST_CAPACITY = 64
+_MAX_RARE_LABELS = 256
+"""Of labels that few nodes have, no more columns are kept: a node may have thousands of its own."""
 
 
 class NodeColumns:
@@ -59,7 +61,7 @@ class NodeColumns:
         self.lowest_priorities = LowestPriorities(self.pods, self.changes, self.new_ints)
         self.labels: dict[str, WritableLabels] = {}
         """Only the labels that somebody asked for."""
-        self.label_keys = ReferenceCounts()
+        self.label_keys = LabelKeys()
         """The label keys that nodes have."""
         self._absent_label = WritableLabels((), 0, 0)
         self.match_counts = MatchCountsCache(self.new_match_counts, self.pods)
@@ -86,8 +88,12 @@ class NodeColumns:
             return column
         if key not in self.label_keys:
             return self._absent_label  # Keys that only pods mention take no memory.
-        values = (node.labels.get(key) for node in self.nodes)
-        column = self.labels[key] = WritableLabels(values, len(self.names), self._capacity)
+        names = self.label_keys.nodes(key)
+        rows = range(len(self.nodes)) if names is None else [self.rows[name] for name in names]
+        values = ((row, self.nodes[row].labels.get(key)) for row in rows)
+        column = WritableLabels(values, len(self.names), self._capacity)
+        if names is None or len(self.labels) < _MAX_RARE_LABELS:
+            self.labels[key] = column
         return column
 
     def add_row(self, node: Node) -> int:

@@ -80,21 +80,28 @@ class TableReader:
 
     def allocatable(self, resource: str) -> Ints:
         """The amount that each node offers: cpu in thousandths, everything else in whole units."""
-        values = self._columns.allocatable.values(resource)
-        return self._columns.zeros.values if values is None else values
+        columns = self._columns
+        column = columns.allocatable.arrays.get(resource) or columns.allocatable.column(resource) or columns.zeros
+        return column.values
 
     def allocatable_in(self, row: int, resource: str) -> int:
         """The amount that one node offers."""
-        return self._columns.allocatable.item(resource, row)
+        columns = self._columns.allocatable
+        column = columns.arrays.get(resource)
+        return columns.item(resource, row) if column is None else column.values.item(row)
 
     def requested(self, resource: str) -> Ints:
         """The amount that the pods on each node request."""
-        values = self._columns.requested.columns.values(resource)
-        return self._columns.zeros.values if values is None else values
+        columns = self._columns
+        requested = columns.requested.columns
+        column = requested.arrays.get(resource) or requested.column(resource) or columns.zeros
+        return column.values
 
     def requested_in(self, row: int, resource: str) -> int:
         """The amount that the pods on one node request."""
-        return self._columns.requested.columns.item(resource, row)
+        columns = self._columns.requested.columns
+        column = columns.arrays.get(resource)
+        return columns.item(resource, row) if column is None else column.values.item(row)
 
     def scored(self, resource: str) -> Ints:
         """As :meth:`requested`, but with 100m and 200Mi for each container that requests no cpu or memory."""
@@ -104,7 +111,7 @@ class TableReader:
     def scored_in(self, row: int, resource: str) -> int:
         """As :meth:`scored`, for one node."""
         column = self._columns.scored.get(resource)
-        return self.requested_in(row, resource) if column is None else int(column.values.item(row))
+        return self.requested_in(row, resource) if column is None else column.values.item(row)
 
     @property
     def pod_counts(self) -> Ints:
@@ -149,8 +156,8 @@ class TableReader:
     def port_users(self, port: HostPort) -> Sequence[Ints]:
         """The number of pods on each node that bind ``port`` or a port in conflict with it; an array per address."""
         ports = self._columns.ports
-        users = (ports.columns.values(other) for other in ports.conflicting(port))
-        return [numbers for numbers in users if numbers is not None]
+        users = (ports.columns.column(other) for other in ports.conflicting(port))
+        return [column.values for column in users if column is not None]
 
     def is_port_used(self, row: int, port: HostPort) -> bool:
         """True if a pod on one node binds ``port`` or a port in conflict with it."""
@@ -224,7 +231,7 @@ class Table(TableReader):
         columns, name = self._columns, node.metadata.name
         allocatable = allocatable_of(node)
         # The new version counts before the old one is forgotten, or columns of both would be dropped in between.
-        columns.label_keys.add(node.metadata.labels or {})
+        columns.label_keys.add_node(name, node.metadata.labels or {})
         self._nodes_by_resource.add(allocatable)
         row = columns.rows.get(name)
         if row is None:
@@ -338,7 +345,7 @@ class Table(TableReader):
         columns = self._columns
         node = columns.nodes[row]
         columns.images.remove(node.metadata.name, row, node.status.images)
-        for key in columns.label_keys.remove(node.metadata.labels or {}):
+        for key in columns.label_keys.remove_node(node.metadata.name, node.metadata.labels or {}):
             columns.labels.pop(key, None)
         for resource in self._nodes_by_resource.remove(allocatable_of(node)):
             columns.allocatable.drop(resource)
