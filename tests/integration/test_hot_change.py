@@ -21,6 +21,7 @@ from examples.demo.installation import NAMESPACE
 from tests.scheduler_runtime.scheduling.extenders.test_http_calls import client_pair, secured
 from tests.support.extenders import Raw
 from tests.support.sourced_plugin import CODE, own_plugin
+from tests.support.stories import object_name
 from tests.support.world import UNHURRIED, Object, World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
@@ -146,7 +147,7 @@ def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
     assert [member["leader"] for member in members(world, "hot")].count(True) == 1
 
 
-def test_what_the_schedulers_cannot_load_is_reported_and_the_last_good_one_stays_in_force(world: World) -> None:
+def test_what_the_schedulers_cannot_load_is_reported_and_the_last_good_one_comes_back(world: World) -> None:
     before = running(world, "careful")
     spec = {"plugin": "Absent", "declares": {"hooks": ["filter"]}}
     absent = {
@@ -157,13 +158,15 @@ def test_what_the_schedulers_cannot_load_is_reported_and_the_last_good_one_stays
     }
     world.apply(absent, profile(world, "careful", plugins={"filter": {"enabled": [{"name": "Absent"}]}}))
 
-    def stalled() -> bool:
-        return world.condition("careful", "Stalled").get("reason") == "NotLoaded"
+    def stalled_because() -> str:
+        return str(world.condition("careful", "Stalled").get("reason"))
 
-    world.eventually(stalled, 20)
+    world.eventually(lambda: stalled_because() == "NotLoaded", 20)
     assert "Absent" in world.condition("careful", "Stalled")["message"]
-    # One of the two may need a moment more to fail.
-    world.eventually(lambda: all("Absent" in member.get("error", "") for member in members(world, "careful")), 20)
+    # A process that starts now reads the last good document, too.
+    world.eventually(lambda: stalled_because() == "RolledBack", 30)
+    assert "Absent" in world.condition("careful", "Stalled")["message"]
+    world.eventually(lambda: not any("error" in member for member in members(world, "careful")), 30)
     world.apply(world.deployment("meanwhile", "careful", 2, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("meanwhile")) == 2, 20)
 
@@ -239,19 +242,22 @@ def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Pat
     config["spec"]["source"]["configMap"]["sha256"] = "0" * 64
     world.apply(code, config)
     world.apply(profile(world, "pinned", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
-    world.eventually(lambda: world.condition("pinned", "Stalled").get("reason") == "NotLoaded", 20)
+    world.eventually(lambda: world.condition("pinned", "Stalled").get("reason") == "RolledBack", 60)
     assert "has the SHA-256" in world.condition("pinned", "Stalled")["message"]
 
 
 def test_a_document_that_somebody_deletes_or_spoils_is_put_back_and_nobody_stops(world: World) -> None:
-    def stored() -> object:
-        return (world.get("configmap", "berth-spoiled", NAMESPACE) or {}).get("data")
+    before = running(world, "spoiled")
+    name = object_name(world, "configmap", "spoiled")
 
-    before, document = running(world, "spoiled"), stored()
+    def stored() -> object:
+        return (world.get("configmap", name, NAMESPACE) or {}).get("data")
+
+    document = stored()
     nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
     for damage in (
-        ("delete", "configmap", "berth-spoiled"),
-        ("patch", "configmap", "berth-spoiled", "--type=merge", f"--patch={nonsense}"),
+        ("delete", "configmap", name),
+        ("patch", "configmap", name, "--type=merge", f"--patch={nonsense}"),
     ):
         world.kubectl(*damage, f"--namespace={NAMESPACE}")
         world.eventually(lambda: stored() == document, 20)
@@ -299,9 +305,10 @@ def test_a_writer_of_its_config_map_runs_no_code_even_without_the_policy(
 ) -> None:
     before, ran = running(world, "attacked"), tmp_path / "ran"
     code = f"open({str(ran)!r}, 'a').close()"
-    source = {"name": "berth-attacked", "key": "e.py", "sha256": hashlib.sha256(code.encode()).hexdigest()}
+    name = object_name(world, "configmap", "attacked")
+    source = {"name": name, "key": "e.py", "sha256": hashlib.sha256(code.encode()).hexdigest()}
     attack = {"data": {"e.py": code, "berth.yaml": json.dumps({"plugins": {"E": {"configMap": source}}})}}
-    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/berth-attacked"
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{name}"
 
     def is_refused() -> bool:
         """Whether both schedulers have seen it, and say so in their logs."""

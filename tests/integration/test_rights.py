@@ -332,8 +332,8 @@ def says_why(world: World, name: str, namespace: str) -> bool:
 
 def change_profiles(world: World) -> None:
     """What others do to generated objects, and what becomes of these with another engine or another process."""
-    config_map = "/api/v1/namespaces/{}/configmaps/berth-{}"
-    world.api.merge(config_map.format(NAMESPACE, PYTHON), {"data": {"foreign": "key"}})
+    name = (world.get("schedulerprofile", PYTHON) or {})["status"]["configMap"]
+    world.api.merge(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{name}", {"data": {"foreign": "key"}})
     world.apply(world.profile("gated-137", engine="ConfigMap", scheduler={}))
     joining = world.profile("quiet", joins=PYTHON)
     del joining["spec"]["scheduler"]

@@ -30,6 +30,13 @@ def running_profile(world: World, name: str, **spec: Any) -> str:
     return f"berth-{name}"
 
 
+def object_name(world: World, kind: str, profile: str) -> str:
+    """The name of an object that was made for a profile: its ConfigMap has another one for each pod template."""
+    if kind != "configmap":
+        return f"berth-{profile}"
+    return str((world.get("schedulerprofile", profile) or {})["status"]["configMap"])
+
+
 def test_a_profiles_own_scheduler_binds_its_pods(world: World) -> None:
     berth = running_profile(world, "story")
     world.apply(world.deployment("told", "story", 5, {"cpu": "10m"}))
@@ -48,14 +55,15 @@ def test_a_profiles_own_scheduler_binds_its_pods(world: World) -> None:
 
 @pytest.mark.parametrize(("kind", "namespace"), GENERATED, ids=[kind for kind, _ in GENERATED])
 def test_a_deleted_object_is_back(world: World, kind: str, namespace: str) -> None:
-    berth = running_profile(world, "story")
-    before = world.eventually(lambda: world.get(kind, berth, namespace), 30)
+    running_profile(world, "story")
+    name = object_name(world, kind, "story")
+    before = world.eventually(lambda: world.get(kind, name, namespace), 30)
 
     where = [f"--namespace={namespace}"] if namespace else []
-    world.kubectl("delete", kind, berth, "--wait=false", *where)
+    world.kubectl("delete", kind, name, "--wait=false", *where)
 
     def is_another_one() -> bool:
-        now = world.get(kind, berth, namespace)
+        now = world.get(kind, name, namespace)
         return now is not None and now["metadata"]["uid"] != before["metadata"]["uid"]
 
     world.eventually(is_another_one, 20)
@@ -87,12 +95,14 @@ def test_scheduling_goes_on_when_the_leading_scheduler_is_killed(world: World) -
 def test_a_document_edited_to_nonsense_is_put_back_and_stops_nobody(world: World) -> None:
     berth = running_profile(world, "story")
 
+    name = object_name(world, "configmap", "story")
+
     def document() -> str:
-        return str((world.get("configmap", berth, NAMESPACE) or {})["data"]["config.yaml"])
+        return str((world.get("configmap", name, NAMESPACE) or {})["data"]["config.yaml"])
 
     original = document()
     nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
-    world.kubectl("patch", "configmap", berth, f"--namespace={NAMESPACE}", "--type=merge", f"--patch={nonsense}")
+    world.kubectl("patch", "configmap", name, f"--namespace={NAMESPACE}", "--type=merge", f"--patch={nonsense}")
     world.kill(world, world.pod(world.holder(berth)))
 
     world.eventually(lambda: document() == original, 20)

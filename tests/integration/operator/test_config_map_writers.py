@@ -8,6 +8,7 @@ import pytest
 from devcluster.model.api import AdminApi, RefusedError
 from scheduler_operator.cluster.api import APPLY
 from scheduler_operator.resources import kinds
+from scheduler_operator.resources.kinds import REVISION
 from tests.integration.operator.running import NAMESPACE, Installed, Object, RunningOperator, profile
 from tests.support.eventually import eventually
 
@@ -15,15 +16,15 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
 CONFIG_MAPS = kinds.CONFIG_MAP.collection(NAMESPACE)
 RBAC = "rbac.authorization.k8s.io"
-REFUSAL = "the berth operator writes the ConfigMaps called berth-"
+REFUSAL = "the berth operator writes the ConfigMaps and ControllerRevisions called berth-"
 
 
 @pytest.fixture(scope="module")
 def guarded(installed: Installed, operator: RunningOperator) -> Iterator[str]:
-    """A profile that is ready, for tests that leave it so."""
+    """The ConfigMap of a profile that is ready, for tests that leave it so."""
     installed.apply(profile("guarded"))
     eventually(lambda: installed.is_ready("guarded"), 60, explain=lambda: operator.log)
-    yield "berth-guarded"
+    yield installed.object_name("configmap", "guarded")
     installed.delete("schedulerprofile", "guarded")
 
 
@@ -80,6 +81,27 @@ def test_what_the_operator_made_is_not_theirs_to_write(guarded: str, writer: Adm
 
     # The account's role, and a new policy, take a moment.
     eventually(lambda: REFUSAL in refusal(), 30, explain=refusal)
+
+
+def test_a_revision_is_applied_so_nobody_else_writes_it(installed: Installed, guarded: str, writer: AdminApi) -> None:
+    rule = {"apiGroups": ["apps"], "resources": ["controllerrevisions"], "verbs": ["*"]}
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": {"name": "cmwriter", "namespace": NAMESPACE}}
+    installed.apply({**role, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}, rule]})
+    eventually(lambda: installed.revisions("guarded"), 30)
+    (kept,) = installed.revisions("guarded")
+    path = REVISION.collection(NAMESPACE)
+    about = {key: kept["metadata"][key] for key in ("namespace", "labels", "annotations", "ownerReferences")}
+    forged = {**kept, "metadata": {**about, "name": "berth-guarded.9"}, "revision": 9}
+
+    def refusal() -> str:
+        with pytest.raises(RefusedError) as refused:
+            writer.post(path, forged)
+        return str(refused.value)
+
+    eventually(lambda: REFUSAL in refusal(), 30, explain=refusal)
+    with pytest.raises(RefusedError, match=REFUSAL):
+        writer.request("DELETE", f"{path}/{kept['metadata']['name']}")
+    assert guarded
 
 
 def test_their_own_config_maps_are(writer: AdminApi) -> None:

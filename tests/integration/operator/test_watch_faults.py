@@ -99,7 +99,7 @@ def anything(request: web.Request) -> bool:
 def test_disturbed_watches_miss_nothing(scene: Scene, rule: Act, line: str) -> None:
     installed, before, lines = scene.installed, scene.identities(), len(scene.lines)
     scene.proxy.disturb(rule)
-    installed.delete("configmap", "berth-kept")
+    installed.delete("configmap", installed.object_name("configmap", "kept"))
     installed.apply(profile("second", engine="ConfigMap"))
     scene.eventually(lambda: scene.twice_disturbed >= {"configmaps", "schedulerprofiles"}, 30)
 
@@ -116,7 +116,7 @@ def test_what_was_deleted_before_a_list_is_noticed(scene: Scene) -> None:
     """Only the ConfigMaps are listed again, and there is none: no event tells that there was one."""
     before = scene.identities()
     scene.proxy.disturb(every(1, lambda request: is_watch(request, "configmaps"), refuse(500)))
-    scene.installed.delete("configmap", "berth-kept")
+    scene.installed.delete("configmap", scene.installed.object_name("configmap", "kept"))
     scene.eventually(lambda: scene.twice_disturbed, 30)
 
     scene.proxy.disturb(every(1, lambda request: is_watch(request, "configmaps"), refuse(410, "Expired")))
