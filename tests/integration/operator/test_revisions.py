@@ -195,8 +195,8 @@ def test_a_look_that_finds_nothing_to_do_writes_nothing(installed: Installed, op
     installed.patch("deployment", "berth-steady", {"metadata": {"annotations": {"x": "1"}}})
     eventually(lambda: operator.metric("controller_runtime_reconcile_total") > looks and operator.is_idle, 20)
     sent = since(before)
-    assert sent["PATCH 200"] <= 6, "tried, adopted, changed back, and perhaps once more"
-    assert sent == {"PATCH 200": sent["PATCH 200"], "POST 201": 1.0}, "and an event"
+    assert sent["POST 201"] == 1, "an event"
+    assert sum(sent.values()) <= 9, f"tried, adopted and changed back, and once more if a controller was faster: {sent}"
     before, looks = requests(), operator.metric("controller_runtime_reconcile_total")
     for turn in range(5):
         installed.patch("schedulerprofile", "steady", {"metadata": {"annotations": {"turn": str(turn)}}})

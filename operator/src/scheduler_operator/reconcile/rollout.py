@@ -27,7 +27,7 @@ from scheduler_operator.reconcile.scheduler_state import SchedulerState, read_st
 from scheduler_operator.reconcile.status import LastGood, configuration_report
 from scheduler_operator.render import Rendered
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.names import Identity, Object, generated_name, identity
+from scheduler_operator.resources.names import Identity, Object, generated_name, identity, is_owned_by
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog.bounds import MAX_MESSAGE, cut
 
@@ -91,9 +91,9 @@ class Rollouts:
             state = self.observe(owner, applied)
             made = _uids(applied)
             if kept is None and state.goes_by(revision.document):
-                await self._keep(owner, revision, KeptRevision(1, revision.digest, made=made))
+                await self._keep(owner, revision, KeptRevision(0, revision.digest, made=made))
             elif kept is not None and kept.made != made:  # they are ours for the next operator, too
-                await self._keep(owner, revision, replace(kept, number=kept.number + 1, made=made))
+                await self._keep(owner, revision, replace(kept, made=made))
             return state
         last_good = await self._read(owner, kept)
         trial = await self._try_out_beside(owner, last_good, revision)
@@ -101,11 +101,11 @@ class Rollouts:
         if state.goes_by(revision.document):
             trial = await self._applier.try_out(owner, revision.objects)
             applied = await self._apply(trial, joiners)  # what only the one before needed is taken away
-            await self._keep(owner, revision, KeptRevision(kept.number + 1, revision.digest, made=_uids(applied)))
+            await self._keep(owner, revision, KeptRevision(0, revision.digest, made=_uids(applied)))
         elif cause := self._lasting_failure(owner, revision, state):
             logger.warning("%s %s: going back to the last good revision: %s", owner.kind, owner.name, cause)
             cause = cut(cause, MAX_MESSAGE)
-            failed = replace(kept, number=kept.number + 1, failed=revision.digest, cause=cause)
+            failed = replace(kept, failed=revision.digest, cause=cause)
             await self._keep(owner, last_good, failed)
             return RolledBack(cause)
         return state
@@ -198,15 +198,18 @@ class Rollouts:
         return Revision.from_data(data)
 
     async def _keep(self, owner: UserObject, revision: Revision, kept: KeptRevision) -> None:
-        """Keep ``revision`` as the last good one, in place of those before."""
+        """Keep ``revision`` as the last good one, under the next number, in place of those before."""
         self._refused_since.pop(owner.name, None)
         before = self._generated.of(owner.name, kinds.REVISION)
-        new = controller_revision(owner, revision, kept, self._namespace)
+        # Those of a profile that had the name before are there until they are garbage-collected.
+        number = 1 + max((int(item["revision"]) for item in before), default=0)
+        new = controller_revision(owner, revision, replace(kept, number=number), self._namespace)
         if len(text := json.dumps(new["data"]).encode()) > _PLAIN_BYTES:
             new["data"] = {"compressed": base64.b64encode(zlib.compress(text)).decode()}
         await self._applier.create(new)
         for old in before:
-            await self._applier.delete(old)
+            if is_owned_by(owner, old):
+                await self._applier.delete(old)
 
 
 def _uids(objects: Mapping[Identity, Object]) -> dict[Identity, str]:
