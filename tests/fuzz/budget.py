@@ -19,7 +19,7 @@ class Budget:
         Path("/proc/self/clear_refs").write_text("5")
         self._start = _peak_megabytes()
         self._slowest = (0.0, "")
-        self._count = 0
+        self._count, self._total = 0, 0.0
 
     @contextmanager
     def input(self, text: object) -> Iterator[None]:
@@ -27,7 +27,7 @@ class Budget:
         began = time.process_time()
         yield
         seconds = time.process_time() - began
-        self._count += 1
+        self._count, self._total = self._count + 1, self._total + seconds
         if seconds > self._slowest[0]:
             self._slowest = seconds, str(text)[:300]
         assert seconds < self._seconds, f"{seconds:.2f} s of CPU for {str(text)[:2000]}"
@@ -39,7 +39,8 @@ class Budget:
         seconds, text = self._slowest
         grown = _peak_megabytes() - self._start
         print(  # noqa: T201 - the figures are what is looked at
-            f"{name}: {self._count} inputs; slowest {1000 * seconds:.0f} ms of CPU; {grown:.0f} MB more; {text[:80]}"
+            f"{name}: {self._count} inputs; {self._total:.0f} s of CPU; slowest {1000 * seconds:.0f} ms;"
+            f" {grown:.0f} MB more; {text[:80]}"
         )
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_runtime.catalog import Target
+from tests.fuzz.budget import Budget
 from tests.fuzz.inputs import OBJECTS, SEEDS, WORDS, fuzzed
 from tests.fuzz.regressions import INPUTS
 from tests.scheduler_operator.cli.berth import Ran, berth
@@ -55,8 +56,12 @@ def check(arguments: tuple[str, ...], standard_input: bytes) -> Ran:
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_noise_slips_and_grafts(shard: int) -> None:
+    budget = Budget(seconds=5, megabytes=200)
     for number in range(shard, TOTAL - DOCUMENTS, SHARDS):
-        check((*COMMANDS[number // SHARDS % len(COMMANDS)], "-"), fuzzed(Random(number)))  # noqa: S311 - chance, not secrets
+        command, text = COMMANDS[number // SHARDS % len(COMMANDS)], fuzzed(Random(number))  # noqa: S311 - chance
+        with budget.input(f"berth {' '.join(command)}, input {number}"):
+            check((*command, "-"), text)
+    budget.print("commands")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -3,8 +3,6 @@
 import json
 import os
 import pickle
-import resource
-import time
 from random import Random
 from typing import Any
 
@@ -27,6 +25,7 @@ from scheduler_operator.render import Rendered, uses
 from scheduler_operator.render.relations import joiners
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.bounds import MAX_BYTES
+from tests.fuzz.budget import Budget
 from tests.fuzz.inputs import user_objects
 from tests.scheduler_operator.builders import NAMESPACE, RELEASE, V1_36, applied
 
@@ -36,8 +35,6 @@ TOTAL = FUZZ if FUZZ >= 100_000 else FUZZ // 5
 """All of them in ``make fuzz``, a fifth in ``make test``: each takes hundredths of a second."""
 SHARDS = 10
 TARGET = Target(V1_36)
-MEGABYTES = 300
-"""More than the memory of a process may not grow, however many inputs there were."""
 
 
 def judge(objects: list[dict[str, Any]]) -> None:
@@ -93,23 +90,14 @@ def as_sent(item: dict[str, Any], number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_no_spec_ends_a_judgement_or_makes_it_long(shard: int) -> None:
-    slowest, slowest_number, total = 0.0, -1, 0.0
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    budget = Budget(seconds=CPU_SECONDS, megabytes=300)
     for number in range(shard, TOTAL, SHARDS):
         random = Random(number)  # noqa: S311 - chance, not secrets
         objects = [as_sent(item, index) for index, item in enumerate(user_objects(random))]
-        began = time.process_time()
         try:
-            judge(objects)
+            with budget.input(f"input {number}"):
+                judge(objects)
         except BaseException as error:
             error.add_note(f"input {number}: {str(objects)[:2000]}")
             raise
-        seconds = time.process_time() - began
-        total += seconds
-        if seconds > slowest:
-            slowest, slowest_number = seconds, number
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    measured = f"slowest {slowest:.2f} s (input {slowest_number}), {total:.1f} s of CPU in all, {grown:.0f} MB more"
-    print(measured)  # noqa: T201 - pytest -s shows it
-    assert slowest < CPU_SECONDS
-    assert grown < MEGABYTES
+    budget.print("profiles and PluginConfigs")
