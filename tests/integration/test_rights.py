@@ -19,6 +19,7 @@ import devcluster
 from devcluster import Cluster, Spec
 from examples.demo.installation import NAMESPACE
 from scheduler_operator.desired.rbac import READER_ROLE
+from scheduler_operator.resources import kinds
 from scheduler_runtime.catalog import SUPPORTED_MINORS
 from tests.integration.operator.running import apply_crds_before_controllers
 from tests.support.audit import AuditLog, of_accounts
@@ -334,6 +335,18 @@ def change_profiles(world: World) -> None:
     """What others do to generated objects, and what becomes of these with another engine or another process."""
     name = (world.get("schedulerprofile", PYTHON) or {})["status"]["configMap"]
     world.api.merge(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{name}", {"data": {"foreign": "key"}})
+    # What lost its label is in no watch any more: it is read before it is taken for somebody else's.
+    of_python = (kinds.SERVICE_ACCOUNT, kinds.CLUSTER_ROLE, kinds.ROLE, kinds.SERVICE, kinds.DEPLOYMENT)
+    unlabelled = (
+        *(f"{kind.collection(NAMESPACE)}/berth-{PYTHON}" for kind in of_python),
+        f"{kinds.POD_DISRUPTION_BUDGET.collection(NAMESPACE)}/berth-quiet",
+        f"{kinds.READER_BINDING.collection('')}/berth-kube-136:{READER_ROLE}",
+    )
+    label = "app.kubernetes.io/managed-by"
+    for path in unlabelled:
+        world.api.merge(path, {"metadata": {"labels": {label: None}}})
+    for path in unlabelled:
+        world.eventually(lambda path=path: world.api.get(path)["metadata"]["labels"].get(label), 60)  # type: ignore[misc]
     world.apply(world.profile("gated-137", engine="ConfigMap", scheduler={}))
     joining = world.profile("quiet", joins=PYTHON)
     del joining["spec"]["scheduler"]
