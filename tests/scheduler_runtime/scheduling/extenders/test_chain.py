@@ -264,7 +264,7 @@ async def test_what_others_do_while_an_extender_thinks_makes_no_pod_slow_also_if
                 pass
             thinking.answers()
             await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
-            assert "berth_slow_attempts_total{" not in scene.metrics.text()
+            assert 'berth_slow_attempts_total{profile="test"} 0' in scene.metrics.text()
 
 
 async def test_a_pod_that_it_has_no_say_in_does_not_wait_while_an_extender_thinks() -> None:
