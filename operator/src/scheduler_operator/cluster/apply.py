@@ -187,6 +187,7 @@ class Applier:
         """Create an object, which nobody else writes."""
         query = {"fieldManager": FIELD_MANAGER}
         created: Object = await self._api.request("POST", self._collections[kind_of(manifest)], manifest, query=query)
+        note_applied(None, created, was_made=False, is_shared=False)
         self._generated.put_written(kind_of(manifest), created)
         return created
 
