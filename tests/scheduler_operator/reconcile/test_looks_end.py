@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -30,6 +31,8 @@ class World:
         self.waiting: dict[Key, None] = {}
         self.looks = 0
         self.statuses = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What happens while a PluginConfig is being checked, once."""
         for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG):
             self.users.put_page(kind, [], is_first=True, is_last=True)
         any_self = cast("Any", self)
@@ -42,6 +45,11 @@ class World:
         kind = kinds.PROFILE if item.kind == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
         self.users.put(kind, stored(item))
         self.add(Key(item.kind, item.name))
+
+    def delete(self, name: str) -> None:
+        """Delete a profile, as its author does."""
+        self.users.remove(kinds.PROFILE, name)
+        self.add(Key(kinds.PROFILE.name, name))
 
     def settle(self) -> int:
         """Look until nothing waits; return how often that was."""
@@ -96,6 +104,8 @@ class World:
         return outcome.problems if isinstance(outcome, ObjectProblems) else ()
 
     async def check(self, config: StoredObject, configs: Any, *_: Any) -> ObjectProblems | None:
+        self.meanwhile()
+        self.meanwhile = lambda: None
         return check(config.decode(), {n: c.decode() for n, c in configs.items()}, NAMESPACE, Target(V1_36))
 
     # Rollouts.
@@ -164,6 +174,24 @@ def test_a_plugin_config_has_no_look_for_each_look_at_its_users() -> None:
     world.settle()
     world.add(Key("PluginConfig", "fit"))
     assert world.settle() == 1
+
+
+def test_a_plugin_config_forgets_a_user_that_is_deleted_while_it_is_being_checked() -> None:
+    user = joining("a", "", pluginConfig=[{"name": "NodeResourcesFit", "ref": "fit"}])
+    world = World(plugin_config("fit", "NodeResourcesFit"), user)
+    world.waiting = {Key("PluginConfig", "fit"): None}
+    world.meanwhile = lambda: world.delete("a")
+    # The look at the profile that is gone comes before the status is written.
+    report = world.report
+
+    async def late(user_object: UserObject, status: Status) -> bool:
+        if user_object.name == "fit" and world.waiting.pop(Key("SchedulerProfile", "a"), 0) is None:
+            await world.reconciler.reconcile(Key("SchedulerProfile", "a"))
+        return await report(user_object, status)
+
+    world.report = late  # type: ignore[method-assign]
+    world.settle()
+    assert world.users.plugin_configs["fit"].relations.status["usedBy"] == []
 
 
 def test_a_plugin_config_with_more_users_than_its_status_lists_comes_to_rest() -> None:

@@ -251,11 +251,16 @@ class Reconciler:
             raise outcome.error
         return outcome.is_settled and not self.rollouts.is_contested(group.owner.name)
 
-    async def write_status(self, user_object: UserObject, status: Status) -> None:
-        """Write the status of an object, and an Event when it begins or ceases to be stalled."""
+    async def write_status(self, user_object: UserObject, status: Status) -> bool:
+        """Write the status of an object, and an Event when it begins or ceases to be stalled.
+
+        Returns whether it was written: not if it was there already.
+        """
         status = with_remark(status, self.cluster.crds.remark)
-        if await self.cluster.report(user_object, status):
+        is_written = await self.cluster.report(user_object, status)
+        if is_written:
             await self.events.record_ready_change(user_object, status)
+        return is_written
 
     async def reconcile_plugin_config(self, name: str) -> bool:
         """Check the PluginConfig called ``name``, and queue its users and those that it declares a plugin for."""
@@ -290,9 +295,10 @@ class Reconciler:
         if problems is None and lost_code is not None:
             problems = ObjectProblems("NotLoaded", (lost_code,))
         users = [profile.name for profile in profiles if render.uses(profile, relations)]
-        await self.write_status(relations, plugin_config_status(relations, problems, users))
+        is_written = await self.write_status(relations, plugin_config_status(relations, problems, users))
         judged = relations.uid, relations.generation, lost_code is None
-        if self._judged.get(name) != judged:
+        if is_written or self._judged.get(name) != judged:
+            # Also those that were deleted while this was being checked: their look finds ``usedBy`` wrong.
             self.queue(kinds.PROFILE, users)
         self._judged[name] = judged
         return True
