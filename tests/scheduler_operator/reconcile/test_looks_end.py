@@ -177,8 +177,9 @@ def test_a_plugin_config_has_no_look_for_each_look_at_its_users() -> None:
 
 
 def test_a_plugin_config_forgets_a_user_that_is_deleted_while_it_is_being_checked() -> None:
-    user = joining("a", "", pluginConfig=[{"name": "NodeResourcesFit", "ref": "fit"}])
-    world = World(plugin_config("fit", "NodeResourcesFit"), user)
+    world = World(plugin_config("fit", "NodeResourcesFit"))
+    world.settle()
+    world.put(joining("a", "", pluginConfig=[{"name": "NodeResourcesFit", "ref": "fit"}]))
     world.waiting = {Key("PluginConfig", "fit"): None}
     world.meanwhile = lambda: world.delete("a")
     # The look at the profile that is gone comes before the status is written.
