@@ -83,8 +83,7 @@ class World:
         written = UserObject(
             user_object.kind, user_object.name, user_object.uid, user_object.generation, known.decode().spec, status
         )
-        self.users.put(kind, stored(written))
-        self.add(Key(user_object.kind, user_object.name))  # as the watch tells of it
+        self.users.put(kind, stored(written))  # the watch brings nothing new then
         return True
 
     async def grants(self) -> list[Any]:
