@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devcluster.model.api import AdminApi, RefusedError
-from tests.integration.operator.running import NAMESPACE, Installed, Object, RunningOperator, profile
+from tests.integration.operator.running import NAMESPACE, Installed, Object, RunningOperator, plugin_config, profile
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.cluster
@@ -170,6 +170,29 @@ def test_the_operator_gives_rights_to_a_scheduler(as_operator: AdminApi) -> None
     as_operator.request("DELETE", f"{RBAC}/clusterroles/berth-made")
 
 
+@pytest.mark.parametrize("scope", ["", f"namespaces/{NAMESPACE}/", "namespaces/kube-system/"])
+@pytest.mark.parametrize(
+    "role",
+    [
+        *("cluster-admin", "admin", "edit", "view", "system:node", "berth-catalog-permissions", "berth-operator"),
+        *("system:kube-scheduler", "system:volume-scheduler"),
+    ],
+)
+def test_the_operator_binds_no_role_but_the_one_that_it_made(as_operator: AdminApi, scope: str, role: str) -> None:
+    kind = "rolebindings" if scope else "clusterrolebindings"
+    body = binding(account("berth-some"), "berth-some:more", role)
+    said = refusal(as_operator, "POST", f"{RBAC}/{scope}{kind}{DRY}", body)
+    # The API server may be first: the operator itself has not what that role allows.
+    assert "binds only the role that has the name of the binding" in said or "is attempting to grant RBAC" in said
+
+
+def test_the_operator_makes_no_role_of_others_rules(as_operator: AdminApi) -> None:
+    rule = {"clusterRoleSelectors": [{"matchLabels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}]}
+    body = {"metadata": {"name": "berth-some:more", **OURS}, "aggregationRule": rule}
+    said = refusal(as_operator, "POST", f"{RBAC}/clusterroles{DRY}", body)
+    assert "must have cluster-admin privileges to use the aggregationRule" in said  # the API server sees to it
+
+
 @pytest.mark.parametrize(("scope", "kind"), [("", "ClusterRole"), (f"namespaces/{NAMESPACE}/", "Role")])
 def test_the_operator_makes_no_second_operator_by_its_own_role(as_operator: AdminApi, scope: str, kind: str) -> None:
     body = binding(account("berth-second"), "berth-second", "berth-operator")
@@ -214,7 +237,14 @@ def test_the_operator_passes_on_nothing_of_what_only_it_does(as_operator: AdminA
 
 ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 ONLY_ACCOUNTS = "writes only the accounts of schedulers"
-NO_FIELDS = "gives accounts no annotations, Secrets or other fields"
+NO_FIELDS = "gives accounts no labels but its own three, and no annotations, Secrets or other fields"
+CLOUDS: dict[str, Object] = {
+    "eks": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/x"}},
+    "gke": {"annotations": {"iam.gke.io/gcp-service-account": "x@y.iam.gserviceaccount.com"}},
+    "aks": {"annotations": {"azure.workload.identity/client-id": "x"}},
+    "aks-label": {"labels": {"azure.workload.identity/use": "true"}},
+}
+"""What makes an account somebody in a cloud."""
 
 
 @pytest.mark.parametrize(
@@ -225,8 +255,13 @@ NO_FIELDS = "gives accounts no annotations, Secrets or other fields"
             "PATCH", "/berth-operator", {"metadata": {"labels": {"a": "b"}}}, ONLY_ACCOUNTS, id="its-own-account"
         ),
         pytest.param("DELETE", "/default", None, ONLY_ACCOUNTS, id="deleting-anothers"),
-        pytest.param(
-            "PATCH", "/berth-some", {"metadata": {"annotations": {"example.com/role": "x"}}}, NO_FIELDS, id="annotation"
+        *(
+            pytest.param("PATCH", "/berth-some", {"metadata": metadata}, NO_FIELDS, id=name)
+            for name, metadata in CLOUDS.items()
+        ),
+        *(
+            pytest.param("POST", "", {"metadata": {"name": "berth-new", **metadata}}, NO_FIELDS, id=f"new-{name}")
+            for name, metadata in CLOUDS.items()
         ),
         pytest.param("PATCH", "/berth-some", {"imagePullSecrets": [{"name": "x"}]}, NO_FIELDS, id="pull-secret"),
     ],
@@ -238,14 +273,28 @@ def test_the_operator_writes_only_the_accounts_of_schedulers(
     assert words in refusal(as_operator, method, f"{ACCOUNTS}{path}{DRY}", body, content)
 
 
-def test_the_metadata_and_the_spec_of_a_profile_stay_whatever_the_operator_sends_with_its_status(
-    as_operator: AdminApi,
+@pytest.mark.parametrize(
+    ("kind", "spec"), [("schedulerprofiles", {"paused": True}), ("pluginconfigs", {"plugin": "Another"})]
+)
+def test_what_people_wrote_stays_whatever_the_operator_sends_with_its_status(
+    installed: Installed, as_operator: AdminApi, kind: str, spec: Object
 ) -> None:
-    change = {"metadata": {"labels": {"a": "b"}, "finalizers": ["example.com/held"]}, "spec": {"paused": True}}
-    path = f"/apis/berth.dev/v1alpha1/schedulerprofiles/some/status{DRY}"
-    left = as_operator.request("PATCH", path, change, MERGE)  # the API server itself sees to it
-    assert not left["metadata"].keys() & {"labels", "finalizers"}
-    assert "paused" not in left["spec"]
+    if kind == "pluginconfigs":
+        installed.apply(plugin_config("some", "NodeResourcesFit"))
+    path = f"/apis/berth.dev/v1alpha1/{kind}/some"
+    before = installed.api.get(path)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "00000000-0000-0000-0000-000000000000"}
+    lists = {"finalizers": ["example.com/held"], "ownerReferences": [owner], "managedFields": [{}]}
+    metadata = {"labels": {"a": "b"}, "annotations": {"a": "b"}, **lists}
+    # The API server itself sees to it.
+    left = as_operator.request("PATCH", f"{path}/status{DRY}", {"metadata": metadata, "spec": spec}, MERGE)
+    for version in (left, before):  # to the managers that were there the API server adds the sender, for the status
+        version["metadata"]["managedFields"] = [
+            entry for entry in version["metadata"]["managedFields"] if "subresource" not in entry
+        ]
+    assert (left["metadata"], left["spec"]) == (before["metadata"], before["spec"])
+    if kind == "pluginconfigs":
+        installed.delete("pluginconfig", "some")
 
 
 def test_the_operator_adds_its_rights_to_nobody_elses_role(as_operator: AdminApi) -> None:
@@ -304,6 +353,10 @@ ANOTHER_PROGRAM: dict[str, Object] = {
     "files-elsewhere": {"volumeMounts": [{"name": "config", "mountPath": "/usr/bin"}]},
     "a-probe": {"livenessProbe": {"exec": {"command": ["sh"]}, "httpGet": None}},
     "a-probe-of-others": {"readinessProbe": {"httpGet": {"host": ADDRESS, "path": "/", "port": 80}}},
+    "a-probe-with-headers": {"startupProbe": {"httpGet": {"httpHeaders": [{"name": "Host", "value": "x"}]}}},
+    "a-probe-without-http": {"livenessProbe": {"tcpSocket": {"host": ADDRESS, "port": 80}, "httpGet": None}},
+    "the-address-of-its-node": {"env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}]},
+    "a-file-over-its-own": {"terminationMessagePath": "/usr/bin/python"},
 }
 FROM_SECRET = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "some", "key": "k"}}}]
 NOTHING_OF_ITS_NODE = "one container, and nothing of its node or of Secrets"
@@ -325,10 +378,24 @@ def scheduler(**changes: Any) -> Object:
         ),
         pytest.param(scheduler(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}), RESTRICTED, id="capability"),
         pytest.param(scheduler(securityContext={"allowPrivilegeEscalation": True}), RESTRICTED, id="escalation"),
+        pytest.param(scheduler(securityContext={"runAsUser": 0}), RESTRICTED, id="user-0"),
+        pytest.param(scheduler(securityContext={"readOnlyRootFilesystem": False}), RESTRICTED, id="writable"),
+        pytest.param(scheduler(securityContext={"runAsNonRoot": False}), RESTRICTED, id="root-in-the-container"),
+        pytest.param(scheduler(securityContext={"seLinuxOptions": {"type": "spc_t"}}), RESTRICTED, id="selinux"),
         pytest.param({"securityContext": {"runAsNonRoot": False}}, RESTRICTED, id="root"),
+        pytest.param({"securityContext": {"runAsUser": 0}}, RESTRICTED, id="user-0-of-the-pod"),
+        pytest.param(
+            {"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}, RESTRICTED, id="sysctl"
+        ),
         pytest.param({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, RESTRICTED, id="seccomp"),
         pytest.param({"hostNetwork": True}, NOTHING_OF_ITS_NODE, id="host-network"),
         pytest.param({"hostPID": True}, NOTHING_OF_ITS_NODE, id="host-processes"),
+        pytest.param({"hostIPC": True}, NOTHING_OF_ITS_NODE, id="host-ipc"),
+        pytest.param({"shareProcessNamespace": True}, NOTHING_OF_ITS_NODE, id="shared-processes"),
+        pytest.param({"nodeName": "kwok-0"}, NOTHING_OF_ITS_NODE, id="node"),
+        pytest.param(
+            scheduler(lifecycle={"preStop": {"httpGet": {"host": ADDRESS, "port": 80}}}), NOTHING_OF_ITS_NODE, id="hook"
+        ),
         pytest.param({"runtimeClassName": "other"}, NOTHING_OF_ITS_NODE, id="runtime-class"),
         pytest.param({"imagePullSecrets": [{"name": "other"}]}, NOTHING_OF_ITS_NODE, id="pull-secret"),
         pytest.param(
@@ -384,9 +451,18 @@ def test_the_operators_token_makes_no_deployment_of_another_name(as_operator: Ad
         assert "only under the account" in refusal(as_operator, "POST", f"{DEPLOYMENTS}{DRY}", body)
 
 
-def test_annotations_that_change_how_a_container_is_confined_are_refused(as_operator: AdminApi) -> None:
-    annotations = {"container.apparmor.security.beta.kubernetes.io/scheduler": "unconfined"}
-    change = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"annotations": {"container.apparmor.security.beta.kubernetes.io/scheduler": "unconfined"}},
+        {"labels": {"azure.workload.identity/use": "true"}},
+        {"finalizers": ["example.com/held"]},
+    ],
+)
+def test_the_operator_writes_nothing_on_pods_by_which_others_treat_them_as_their_own(
+    as_operator: AdminApi, metadata: Object
+) -> None:
+    change = {"spec": {"template": {"metadata": metadata}}}
     said = refusal(as_operator, "PATCH", f"{DEPLOYMENTS}/berth-some{DRY}", change, STRATEGIC_MERGE)
     assert "only priority classes, labels and annotations that profiles.allowed" in said
 
@@ -402,10 +478,12 @@ REFUSAL = "a berth scheduler writes only PodScheduled"
 METADATA = "a berth scheduler writes no labels, annotations, finalizers or owners of a pod"
 STATE = {"name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0}
 PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+UNSCHEDULABLE: Object = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+TO_COME = "conditions of at most 262144 bytes, and no observedGeneration that is still to come"
 
 
 def test_a_scheduler_says_why_a_pod_is_not_scheduled(as_scheduler: AdminApi, pod: str) -> None:
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    condition = {**UNSCHEDULABLE, "message": "é" * 16_000, "observedGeneration": 1}
     status = {"conditions": [condition, PREEMPTED], "nominatedNodeName": "kwok-0"}
     assert refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, STRATEGIC_MERGE) == ""
 
@@ -432,7 +510,18 @@ def test_a_scheduler_says_why_a_pod_is_not_scheduled(as_scheduler: AdminApi, pod
             "sets DisruptionTarget only with reason PreemptionByScheduler",
             id="disrupted-by-another",
         ),
-        pytest.param({"observedGeneration": 99}, "no observedGeneration that is still to come", id="generation"),
+        pytest.param(
+            {"conditions": [{**PREEMPTED, "status": "False"}]}, "sets DisruptionTarget only", id="not-disrupted"
+        ),
+        pytest.param({"observedGeneration": 1}, REFUSAL, id="generation"),
+        pytest.param({"conditions": [{**PREEMPTED, "observedGeneration": 99}]}, TO_COME, id="generation-to-come"),
+        pytest.param({"conditions": [{**UNSCHEDULABLE, "message": "é" * 131_073}]}, TO_COME, id="message"),
+        pytest.param({"conditions": [{**UNSCHEDULABLE, "reason": "x" * 1025}]}, TO_COME, id="long-reason"),
+        pytest.param({"conditions": [{**UNSCHEDULABLE, "status": "x" * 1025}]}, TO_COME, id="long-status"),
+        *(
+            pytest.param({"nominatedNodeName": name}, "status.nominatedNodeName: Invalid value", id=f"node-{name[:4]}")
+            for name in ("../x", "a b", "A", "a" * 254)
+        ),
         pytest.param(
             {"conditions": [{"type": "berth.dev/ConfigLoaded", "status": "True"}]},
             "berth.dev/ConfigLoaded and berth.dev/Working may only be set by a pod on itself",
@@ -450,10 +539,58 @@ def test_a_scheduler_says_nothing_else_of_a_pod(as_scheduler: AdminApi, pod: str
     assert words in refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, STRATEGIC_MERGE)
 
 
-def test_a_scheduler_sets_a_condition_once(as_scheduler: AdminApi, pod: str) -> None:
-    condition = {"type": "PodScheduled", "status": "False"}
+@pytest.mark.parametrize("kind", ["PodScheduled", "DisruptionTarget", "berth.dev/ConfigLoaded", "berth.dev/Working"])
+def test_a_scheduler_sets_a_condition_once(as_scheduler: AdminApi, pod: str, kind: str) -> None:
+    condition = {"type": kind, "status": "False"}
     status = {"conditions": [condition, {**condition, "status": "True"}]}
     assert "sets each condition once" in refusal(as_scheduler, "PATCH", f"{pod}/status", {"status": status}, MERGE)
+
+
+ITS_KUBELETS = [{"type": "Ready", "status": "True"}, {"type": "example.com/gate", "status": "False"}]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        pytest.param([*ITS_KUBELETS[:1], {"type": "PodScheduled", "status": "True"}], "writes only", id="one-less"),
+        pytest.param([*ITS_KUBELETS], "takes none away", id="without-its-own"),
+        pytest.param(
+            [*ITS_KUBELETS, {"type": "PodScheduled", "status": "True"}, ITS_KUBELETS[0]], "writes only", id="twice"
+        ),
+        pytest.param(
+            [ITS_KUBELETS[0] | {"message": "x"}, ITS_KUBELETS[1], {"type": "PodScheduled", "status": "True"}],
+            "writes only",
+            id="another-message",
+        ),
+        pytest.param(
+            [ITS_KUBELETS[0] | {"observedGeneration": 1}, ITS_KUBELETS[1], {"type": "PodScheduled", "status": "True"}],
+            "writes only",
+            id="another-generation",
+        ),
+    ],
+)
+def test_a_scheduler_neither_drops_nor_changes_a_condition_of_others(
+    installed: Installed, as_scheduler: AdminApi, conditions: list[Object], words: str
+) -> None:
+    for path in a_pod(installed, "watched"):
+        installed.api.merge(
+            f"{path}/status", {"status": {"conditions": [*ITS_KUBELETS, {"type": "PodScheduled", "status": "True"}]}}
+        )
+        body = {"status": {"conditions": conditions}}
+        assert words in refusal(as_scheduler, "PATCH", f"{path}/status", body, MERGE)
+
+
+def test_a_node_that_is_not_there_may_be_nominated_and_one_for_a_pod_that_has_its_node_may_not(
+    installed: Installed, as_scheduler: AdminApi
+) -> None:
+    for path in a_pod(installed, "nominated"):
+        elsewhere = {"status": {"nominatedNodeName": "not-there"}}  # no scheduler finds it among its nodes
+        assert refusal(as_scheduler, "PATCH", f"{path}/status", elsewhere, MERGE) == ""
+        body = {"metadata": {"name": "nominated"}, "target": {"kind": "Node", "name": "kwok-0"}}
+        assert refusal(as_scheduler, "POST", f"{path}/binding", body) == ""
+        assert "may not be set on pods that are already bound" in refusal(
+            as_scheduler, "PATCH", f"{path}/status", elsewhere, MERGE
+        )
 
 
 @pytest.mark.parametrize(
@@ -463,6 +600,7 @@ def test_a_scheduler_sets_a_condition_once(as_scheduler: AdminApi, pod: str) -> 
         pytest.param({"labels": {"app": None}}, id="a-label-less"),
         pytest.param({"annotations": {"example.com/note": "x"}}, id="an-annotation"),
         pytest.param({"finalizers": ["example.com/held"]}, id="a-finalizer"),
+        pytest.param({"generateName": "x"}, id="a-name-to-generate"),
     ],
 )
 def test_a_scheduler_changes_no_metadata_by_a_pods_status(as_scheduler: AdminApi, pod: str, metadata: object) -> None:
@@ -475,6 +613,38 @@ def test_the_owners_of_a_pod_stay_whatever_a_scheduler_sends(
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "00000000-0000-0000-0000-000000000000"}
     as_scheduler.merge(f"{pod}/status", {"metadata": {"ownerReferences": [owner]}})
     assert "ownerReferences" not in installed.api.get(pod)["metadata"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"managedFields": [{}]},
+        {"managedFields": []},
+        {"managedFields": [{"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}]},
+        {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        {"generation": 7},
+    ],
+)
+def test_the_api_servers_own_metadata_stays_whatever_a_scheduler_sends(
+    installed: Installed, as_scheduler: AdminApi, pod: str, metadata: Object
+) -> None:
+    installed.api.merge(f"{pod}/status", {"status": {"nominatedNodeName": None}})
+    before = installed.api.get(pod)["metadata"]
+    refusal(as_scheduler, "PATCH", f"{pod}/status", {"metadata": metadata}, MERGE)
+    assert installed.api.get(pod)["metadata"] == before
+    # Together with a change: then only the writer of that is new among the managers.
+    change = {"metadata": metadata, "status": {"nominatedNodeName": "elsewhere"}}
+    assert refusal(as_scheduler, "PATCH", f"{pod}/status?fieldManager=scheduler", change, MERGE) == ""
+    after = installed.api.get(pod)["metadata"]
+    of_others = [
+        [entry["fieldsV1"] for entry in version["managedFields"] if "subresource" not in entry]
+        for version in (before, after)
+    ]
+    assert of_others[0] == of_others[1] != []
+    volatile = {"resourceVersion", "managedFields"}
+    assert {key: after[key] for key in after.keys() - volatile} == {
+        key: before[key] for key in before.keys() - volatile
+    }
 
 
 def test_a_pod_that_is_being_deleted_still_gets_its_status(installed: Installed, as_scheduler: AdminApi) -> None:
@@ -506,15 +676,41 @@ def test_a_scheduler_binds_pods_without_labels_and_annotations(
     assert "binds pods without labels and annotations" in refusal(as_scheduler, "POST", f"{pod}/binding{DRY}", body)
 
 
-def test_a_scheduler_binds_a_pod_to_a_node_with_a_zone(installed: Installed, as_scheduler: AdminApi) -> None:
-    zone = {"topology.kubernetes.io/zone": "a"}  # the API server adds it to the binding, and so to the pod
+ZONE = {"topology.kubernetes.io/zone": "a"}
+
+
+@pytest.fixture
+def zoned_node(installed: Installed) -> Iterator[str]:
+    """The only node, in a zone."""
     (node,) = [item["metadata"]["name"] for item in installed.api.get("/api/v1/nodes")["items"]]
-    installed.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": zone}})
+    installed.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": ZONE}})
+    yield node
+    installed.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": dict.fromkeys(ZONE)}})
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, {"labels": {"topology.kubernetes.io/zone": "b"}}], ids=["no-zone", "another-zone"]
+)
+def test_a_pod_gets_the_zone_of_its_node_whatever_a_scheduler_sends(
+    installed: Installed, as_scheduler: AdminApi, zoned_node: str, sent: Object
+) -> None:
     for path in a_pod(installed, "zoned"):
-        body = {"metadata": {"name": "zoned"}, "target": {"kind": "Node", "name": node}}
+        body = {"metadata": {"name": "zoned", **sent}, "target": {"kind": "Node", "name": zoned_node}}
         assert refusal(as_scheduler, "POST", f"{path}/binding", body) == ""
-        assert zone.items() <= installed.api.get(path)["metadata"]["labels"].items()
-    installed.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": dict.fromkeys(zone)}})
+        # The API server adds it to the binding, in place of another one, and so to the pod.
+        assert installed.api.get(path)["metadata"]["labels"] == {"app": "some", **ZONE}
+
+
+def test_a_binding_to_which_the_api_server_adds_no_zone_has_none(
+    installed: Installed, as_scheduler: AdminApi, zoned_node: str
+) -> None:
+    for path in a_pod(installed, "zoned"):
+        body: Object = {"metadata": {"name": "zoned", "labels": ZONE}, "target": {"name": zoned_node}}
+        said = refusal(as_scheduler, "POST", f"{path}/binding", body)
+        assert "binds pods without labels and annotations" in said
+        # The older form of a binding, which only kube-scheduler's plugins have the right to.
+        said = refusal(as_scheduler, "POST", "/api/v1/namespaces/default/bindings", body)
+        assert "binds pods without labels" in said or "bindings is forbidden: User" in said
 
 
 def test_a_scheduler_preempts_no_system_critical_pod(
