@@ -647,6 +647,22 @@ def test_the_api_servers_own_metadata_stays_whatever_a_scheduler_sends(
     }
 
 
+def test_a_scheduler_fills_no_pod_with_managers_of_its_status(installed: Installed, as_scheduler: AdminApi) -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "managed"}, "status": {"nominatedNodeName": "a"}}
+    for path in a_pod(installed, "managed"):
+
+        def apply(number: int, path: str = path) -> str:
+            query = f"fieldManager=m{number}&force=true"
+            return refusal(as_scheduler, "PATCH", f"{path}/status?{query}", body, "application/apply-patch+yaml")
+
+        assert [apply(number) for number in range(50)] == [""] * 50
+        assert "applies the status of a pod under few names" in apply(50)
+        assert apply(49) == ""
+        # Schedulers, which patch, still write what they have to say.
+        change = {"status": {"conditions": [UNSCHEDULABLE]}}
+        assert refusal(as_scheduler, "PATCH", f"{path}/status", change, STRATEGIC_MERGE) == ""
+
+
 def test_a_pod_that_is_being_deleted_still_gets_its_status(installed: Installed, as_scheduler: AdminApi) -> None:
     path = f"{PODS}/going"
     metadata = {"name": "going", "finalizers": ["example.com/held"]}
