@@ -17,6 +17,12 @@ ARGS = "/profiles/0/pluginConfig/0/args"
 MEGABYTE = "x" * 1_000_000
 
 
+def create(installed: Installed, *objects: Object) -> None:
+    """Create objects that would be twice as large with the annotation or managed fields of an apply."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    installed.cluster.kubectl("create", "-f", "-", input=text)
+
+
 def declaring(name: str, schema: dict[str, Any], args: dict[str, Any]) -> Object:
     """A PluginConfig for a plugin of its own name."""
     spec = {"plugin": name, "declares": {"hooks": ["filter"], "argsSchema": schema}, "args": args}
@@ -45,9 +51,10 @@ UNIQUE = declaring(
 
 def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed, operator: RunningOperator) -> None:
     before = operator.peak_memory
-    large = [plugin_config(f"large-{number}", "NodeName", text=MEGABYTE) for number in range(20)]
-    hostile = {"apiVersion": "v1", "kind": "List", "items": [BOMB, MESSAGES, UNIQUE, *large]}
-    installed.cluster.kubectl("create", "-f", "-", input=json.dumps(hostile))
+    large = [plugin_config(f"large-{number}", "NodeName", text=MEGABYTE) for number in range(60)]
+    # A few at a time: all of them are 60 MB.
+    for hostile in (large[:20], large[20:40], large[40:], [BOMB, MESSAGES, UNIQUE]):
+        create(installed, *hostile)
     installed.apply(profile("honest"))
 
     eventually(lambda: installed.is_ready("honest"), 30, explain=lambda: operator.log)
@@ -65,8 +72,8 @@ def test_an_honest_profile_is_answered_beside_hostile_ones(installed: Installed,
     assert operator.metric("berth_unrenderable_total") == 0
     for name in ("bomb", "honest"):
         installed.delete("schedulerprofile", name)
-    for name in ("messages", "unique", *(f"large-{number}" for number in range(20))):
-        installed.delete("pluginconfig", name)
+    names = ["messages", "unique", *(f"large-{number}" for number in range(60))]
+    installed.cluster.kubectl("delete", "pluginconfig", "--wait=false", *names)
 
 
 def test_an_honest_profile_is_answered_while_expensive_plugin_configs_change_all_the_time(
@@ -76,8 +83,7 @@ def test_an_honest_profile_is_answered_while_expensive_plugin_configs_change_all
     hostile = [declaring(name, *matching_long_texts(number)) for number, name in enumerate(names)]
     # A few at a time: all of them are 12 MB.
     for index in range(0, len(hostile), 4):
-        objects = {"apiVersion": "v1", "kind": "List", "items": hostile[index : index + 4]}
-        installed.cluster.kubectl("create", "-f", "-", input=json.dumps(objects))
+        create(installed, *hostile[index : index + 4])
 
     def change_them() -> int:
         changes = 0

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -164,9 +165,19 @@ class ApiView:
         pod = json.loads(await self.client.request("GET", path))
         return next((one for one in pod["status"].get("conditions", ()) if one["type"] == "PodScheduled"), {})
 
+    async def is_bound(self, pod_name: str) -> bool:
+        path = f"/api/v1/namespaces/default/pods/{pod_name}"
+        return bool(json.loads(await self.client.request("GET", path))["spec"].get("nodeName"))
+
     async def overcommitted(self) -> list[str]:
         """The nodes that were given more than they have, computed from the API alone."""
         return overcommitted(await self.nodes(), await self.pods())
+
+    async def bind_others(self, count: int, seconds: float) -> None:
+        """Create so many ordinary pods, one after the other, and wait until each has its node, in that time."""
+        for number in range(count):
+            (name,) = await self.create_pods(1, f"beside-{number}")
+            await self.eventually(partial(self.is_bound, name), seconds)
 
     async def delete_pods(self) -> None:
         path = "/api/v1/namespaces/default/pods"

@@ -1,4 +1,4 @@
-"""Pods and nodes that once ended every scheduler: the others are scheduled, and these as by kube-scheduler."""
+"""Pods and nodes that once ended or stopped every scheduler: the others are scheduled, these as by kube-scheduler."""
 
 from __future__ import annotations
 
@@ -86,3 +86,53 @@ async def test_a_node_with_amounts_beyond_64_bits_offers_what_go_reads_and_harms
                 assert process.metric("berth_objects_set_aside") == 0
             finally:
                 await there.client.request("DELETE", "/api/v1/nodes/odd")
+
+
+def spread(number: int) -> dict[str, Any]:
+    """A pod's spec with so many constraints that say nothing."""
+    constraint = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+    return {"topologySpreadConstraints": [{**constraint, "topologyKey": f"l{index}"} for index in range(number)]}
+
+
+def near(number: int) -> dict[str, Any]:
+    """A pod's spec with so many required terms by labels that no node has."""
+    terms = [
+        {"topologyKey": f"l{index}", "labelSelector": {"matchLabels": {"app": f"a{index}"}}} for index in range(number)
+    ]
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
+def starting(containers: int, resources: int) -> dict[str, Any]:
+    """A pod's spec with a sidecar that has so many resources, and as many containers that start beside it."""
+    amounts = {f"example.com/r{index}": "1" for index in range(resources)}
+    sidecar = {"name": "sidecar", "image": "none", "restartPolicy": "Always", "resources": {"limits": amounts}}
+    return {"initContainers": [sidecar, *({"name": f"c{index}", "image": "none"} for index in range(containers))]}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(spread(8000), id="8,000 spread constraints"),
+        pytest.param(near(4000), id="4,000 affinity terms"),
+        pytest.param(starting(5000, 8000), id="5,000 containers beside 8,000 resources"),
+    ],
+)
+async def test_a_pod_with_lists_of_thousands_delays_no_other(
+    cluster: Cluster, tmp_path: Path, spec: dict[str, Any]
+) -> None:
+    """Each of them stopped a scheduler for 13 seconds to minutes, which ended with its restart."""
+    async with api(cluster) as there:
+        with scheduler(tmp_path, cluster.kubeconfig, document(lease_of(tmp_path))) as process:
+            await there.create_pods(1, "before")
+            await there.all_bound(1)
+            cpu, memory = process.metric("process_cpu_seconds_total"), process.metric("process_resident_memory_bytes")
+            await there.create_pods(1, "long", **spec)
+            await there.bind_others(5, 30)
+
+            async def was_tried() -> bool:
+                return await there.is_bound("long-0") or bool(await there.condition("long-0"))
+
+            await there.eventually(was_tried, 30)
+            assert process.metric("process_cpu_seconds_total") - cpu < 5
+            assert process.metric("process_resident_memory_bytes") - memory < 150 * 2**20
+            assert process.metric("berth_objects_set_aside") == 0
