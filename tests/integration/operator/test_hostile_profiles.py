@@ -3,6 +3,7 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -115,3 +116,21 @@ def test_an_honest_profile_is_answered_while_expensive_plugin_configs_change_all
         installed.delete("schedulerprofile", f"beside-{number}")
     for name in names:
         installed.delete("pluginconfig", name)
+
+
+def test_an_impossible_name_of_a_plugin_is_told_to_its_author(installed: Installed, operator: RunningOperator) -> None:
+    name = "A\0B"
+    config = {**declaring("impossible", {"type": "object"}, {"a\0": 1}), "kind": "PluginConfig"}
+    config["spec"] = {**config["spec"], "plugin": name}
+    enabling = profile(
+        "impossible",
+        plugins={"filter": {"enabled": [{"name": name}]}},
+        pluginConfig=[{"name": name, "ref": "impossible"}],
+    )
+    create(installed, config, enabling)
+    for kind in ("pluginconfig", "schedulerprofile"):
+        stalled = eventually(partial(installed.condition, "impossible", "Stalled", kind), 30)
+        assert r"A\x00B" in stalled["message"] or stalled["status"] == "False"
+        installed.delete(kind, "impossible")
+    eventually(lambda: operator.is_idle, 30)
+    assert "Traceback" not in operator.log

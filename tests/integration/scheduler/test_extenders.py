@@ -15,8 +15,8 @@ import yaml
 
 import devcluster
 from devcluster import Cluster
-from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, scheduler
-from tests.scheduler_runtime.scheduling.extenders.test_http_calls import base64_of, client_pair
+from tests.integration.scheduler.support import ApiView, SchedulerProcess, api, document, lease_of, scheduler
+from tests.scheduler_runtime.scheduling.extenders.test_http_calls import OK, base64_of, client_pair, endless
 from tests.support.deciding_scheduler import deciding_scheduler
 from tests.support.extenders import Answer, ExtenderServer, Object, Raw, keeps, nodes_of, prefers, serving
 from tests.support.pages import listed_paths
@@ -266,3 +266,52 @@ async def test_no_page_log_or_event_has_a_password_or_a_key(cluster: Cluster, tm
     assert "failed filter with extender at URL http://***@127.0.0.1" in outputs["events"]
     marks = ("marked-pass-word", "marked-token", data["keyData"], data["keyData"][100:140])
     assert [(name, mark) for name, text in outputs.items() for mark in marks if mark in text] == []
+
+
+ASKS = {"containers": [{"name": "c", "image": "none", "resources": {"limits": {DEVICE: "1"}}}]}
+"""A pod of the extender's."""
+MANAGED = {"managedResources": [{"name": DEVICE, "ignoredByScheduler": True}], "httpTimeout": "60s"}
+
+
+async def check_answer(cluster: Cluster, directory: Path, extender: Object, problem: str) -> None:
+    """Whether the scheduler says in a sentence why the extender's pod waits, and meanwhile binds others at once."""
+    name = lease_of(directory)  # events of another pod of the name would be there still
+    async with api(cluster) as there:
+        with scheduler(directory, cluster.kubeconfig, of(cluster, {**extender, **MANAGED})) as process:
+            await there.create_pods(1, "before")
+            await there.all_bound(1)
+            cpu, memory = process.metric("process_cpu_seconds_total"), process.metric("process_resident_memory_bytes")
+            (asking,) = await there.create_pods(1, name, **ASKS)
+            await there.bind_others(10, 30)
+            condition = await there.eventually(lambda: there.condition(asking), 30)
+            (event, *_) = await there.eventually(lambda: there.events(asking, "FailedScheduling"), 30)
+            for message in (condition["message"], event["note"]):
+                assert problem in message
+                assert len(message) < 4096
+            assert process.metric("process_cpu_seconds_total") - cpu < 10
+            assert process.metric("process_resident_memory_bytes") - memory < 150 * 2**20
+            assert process.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("start", "part", "problem"),
+    [
+        pytest.param(OK + b"\r\n", b" " * 65536, "the answer has more than 8", id="body"),
+        pytest.param(OK, b"X: y\r\n" * 1000, "bytes beside its body", id="head"),
+        pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, "bytes beside its body", id="interim-responses"),
+    ],
+)
+async def test_an_answer_without_an_end_ends_in_a_sentence_and_delays_no_other_pod(
+    cluster: Cluster, tmp_path: Path, start: bytes, part: bytes, problem: str
+) -> None:
+    async with endless(start, part) as (url, _):
+        await check_answer(cluster, tmp_path, {"urlPrefix": url, "filterVerb": "filter"}, problem)
+
+
+async def test_a_reason_of_megabytes_is_cut_and_written(cluster: Cluster, tmp_path: Path) -> None:
+    def answer(question: Object) -> Object:
+        long, *others = nodes_of(question)
+        return {"FailedNodes": {long: "no room for you. " * 180_000, **dict.fromkeys(others, "none")}}
+
+    with serving({"filter": answer}) as extender:
+        await check_answer(cluster, tmp_path, extender.configuration(nodeCacheCapable=True), "no room for you. no room")
