@@ -204,3 +204,22 @@ def test_the_chart_alone_is_enough_and_takes_its_crds_along_where_they_are_not_k
     eventually(lambda: here.run(may_go, check=False).returncode == 0, 60)
     here.run(f"helm uninstall berth --namespace {NAMESPACE} --wait")
     eventually(lambda: [here.get(f"{CRDS}/{name}") for name in NAMES] == [None, None], 60)
+
+
+def test_without_helm_the_manifests_are_enough(here: Installation) -> None:
+    text = (ROOT / "deploy/README.md").read_text()
+    (install,), (by_sed, by_kustomize), uninstall = (
+        block.partition("```")[0].strip().splitlines() for block in text.split("```sh\n")[1:]
+    )
+    here.run(install)
+    here.apply("plain")
+    eventually(lambda: here.ready("plain"), 60)
+    for command in (by_sed, by_kustomize):
+        here.run(install)
+        assert here.image() == "berth:0.1.0"
+        here.run(f"bash -c {shlex.quote(command)}")
+        assert here.image() == "registry.example.com/berth:0.1.0"
+    for command in uninstall:
+        here.run(f"bash -c {shlex.quote(command)}")
+    assert here.policies() == set()
+    assert [here.get(f"{CRDS}/{name}") for name in NAMES] == [None, None]
