@@ -27,6 +27,9 @@ from scheduler_runtime.state.table import Mask, NodeTable
 
 # Node selectors over the table.
 
+_OFTEN = 32
+"""After so many terms it is worth looking whether more of them can add a node."""
+
 
 def is_sound(term: NodeSelectorTerm) -> bool:
     """True if ``term`` has conditions and all of them can be read."""
@@ -61,31 +64,48 @@ def matching_rows(selector: NodeSelector, nodes: NodeTable) -> Mask:
 
 def any_term_rows(terms: Iterable[NodeSelectorTerm], nodes: NodeTable) -> Mask:
     """The nodes that one of the sound ``terms`` matches. Without terms, none."""
-    matched = np.zeros(len(nodes), np.bool_)
-    for term in terms:
-        matched |= term_rows(term, nodes)
-    return matched
+    matched: Mask | None = None
+    for number, term in enumerate(terms, 1):
+        rows = term_rows(term, nodes)
+        if rows is True:
+            return np.ones(len(nodes), np.bool_)
+        if rows is not False:
+            matched = rows if matched is None else matched | rows
+            if not number % _OFTEN and matched.all():
+                break
+    return np.zeros(len(nodes), np.bool_) if matched is None else matched
 
 
-def term_rows(term: NodeSelectorTerm, nodes: NodeTable) -> Mask:
-    """The nodes on which all conditions of a sound ``term`` hold."""
-    matched = np.ones(len(nodes), np.bool_)
+def term_rows(term: NodeSelectorTerm, nodes: NodeTable) -> Mask | bool:
+    """The nodes on which all conditions of a sound ``term`` hold; True for all nodes, False for none.
+
+    A user may write thousands of conditions on labels and names that no node has: they take no look at the nodes.
+    """
+    matched: Mask | None = None
     for requirement in term.match_expressions:
-        matched &= _label_rows(requirement, nodes)
+        if nodes.has_label(requirement.key):
+            rows = _label_rows(requirement, nodes)
+            matched = rows if matched is None else matched & rows
+        elif requirement.operator not in ("NotIn", "DoesNotExist"):
+            return False
     for requirement in term.match_fields:
         # The only field is metadata.name, and it has exactly one value.
-        named = np.zeros(len(nodes), np.bool_)
-        row = nodes.row(requirement.values[0])
+        is_in, row = requirement.operator == "In", nodes.row(requirement.values[0])
         if row is not None:
-            named[row] = True
-        matched &= named if requirement.operator == "In" else ~named
-    return matched
+            named = np.full(len(nodes), not is_in, np.bool_)
+            named[row] = is_in
+            matched = named if matched is None else matched & named
+        elif is_in:
+            return False
+    return True if matched is None else matched
 
 
 def labelled_rows(labels: Mapping[str, str], nodes: NodeTable) -> Mask:
     """The nodes that have all these labels."""
     matched = np.ones(len(nodes), np.bool_)
     for key, value in labels.items():
+        if not nodes.has_label(key):
+            return np.zeros(len(nodes), np.bool_)
         matched &= nodes.label(key).equals(value)
     return matched
 

@@ -131,7 +131,9 @@ class NodeAffinity(Plugin):
     def score(self, pod: Pod, nodes: NodeTable, state: Sequence[PreferredSchedulingTerm] | None) -> Scores:
         points = np.zeros(len(nodes), np.int64)
         for term in self._preferred(pod, state):
-            points += term.weight * term_rows(term.preference, nodes)
+            rows = term_rows(term.preference, nodes)
+            if rows is not False:
+                points += term.weight * rows
         return points
 
     def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[PreferredSchedulingTerm] | None, row: int) -> int:
