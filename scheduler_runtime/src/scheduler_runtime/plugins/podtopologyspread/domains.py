@@ -53,10 +53,12 @@ class EligibleNodes:
     A pod has one of these for all its constraints, or a few: what all of them require is not looked at for each.
     """
 
-    __slots__ = ("_names", "_scope", "_version", "eligible", "generation", "without_required")
+    __slots__ = ("_names", "_scope", "_version", "eligible", "generation", "requires_labels", "without_required")
 
     def __init__(self, scope: NodeScope) -> None:
         self._scope = scope
+        self.requires_labels = bool(scope.required)
+        """Whether the labels of all constraints are required."""
         self.generation = 0
         """Grows with each change of the following."""
         self.without_required: Mask | None = None
@@ -73,13 +75,30 @@ class EligibleNodes:
             return
         self._version, self._names = nodes.nodes_version, nodes.names
         self.generation += 1
-        has_required = np.ones(len(nodes), np.bool_)
-        for key in self._scope.required:
-            has_required &= nodes.label(key).exists()
-            if not np.count_nonzero(has_required):
-                break  # Users may require thousands of labels that no node has.
+        has_required = self._with_labels(nodes)
         self.without_required = _none_if_empty(~has_required)
         self.eligible = self._allowed(nodes) & has_required
+
+    def _with_labels(self, nodes: NodeTable) -> Mask:
+        """The nodes with all required labels. Users may require thousands, which no node has, or few have."""
+        rows = np.ones(len(nodes), np.bool_)
+        few: set[int] | None = None
+        for key in self._scope.required:
+            few_rows = nodes.few_rows_with(key)
+            if few_rows is None:
+                rows &= nodes.label(key).exists()
+                if np.count_nonzero(rows):
+                    continue
+            else:
+                few = set(few_rows) if few is None else few.intersection(few_rows)
+                if few:
+                    continue
+            return np.zeros(len(nodes), np.bool_)
+        if few is not None:
+            others = np.ones(len(nodes), np.bool_)
+            others[list(few)] = False
+            rows &= ~others
+        return rows
 
     def _allowed(self, nodes: NodeTable) -> Mask:
         """The nodes that the pod's selector, affinity and tolerations allow, as far as the constraint honors them."""
@@ -96,7 +115,7 @@ class EligibleNodes:
 class EligibleDomains:
     """The values of the label ``key``, as of the last :meth:`refresh`. They change with the nodes only."""
 
-    __slots__ = ("generation", "ids", "key", "nodes", "size", "without_label")
+    __slots__ = ("few_rows", "generation", "ids", "key", "nodes", "size", "without_label")
 
     def __init__(self, key: str, nodes: EligibleNodes) -> None:
         self.key = key
@@ -107,6 +126,8 @@ class EligibleDomains:
         """The domain of each node. One more than the last stands for all domains that do not count."""
         self.size = 0
         """Number of domains that count."""
+        self.few_rows: list[int] | None = None
+        """The nodes with the label, if these are few and no other counts: then these alone are looked at."""
         self.generation = -1
         """Of ``nodes``, when this was brought up to date."""
 
@@ -116,13 +137,37 @@ class EligibleDomains:
         if self.generation == self.nodes.generation:
             return
         self.generation = self.nodes.generation
-        label = nodes.label(self.key)
-        self.without_label = _none_if_empty(~label.exists())
-        self.ids, self.size = self._number(label)
+        self.few_rows = nodes.few_rows_with(self.key) if self.nodes.requires_labels else None
+        if self.few_rows is None:
+            label = nodes.label(self.key)
+            self.without_label = _none_if_empty(~label.exists())
+            self.ids, self.size = self._number(label)
+        else:
+            without_label = np.ones(len(nodes), np.bool_)
+            without_label[self.few_rows] = False
+            self.without_label = without_label if len(self.few_rows) < len(nodes) else None
+            self.ids, self.size = self._number_few(self.few_rows, nodes)
 
     def _number(self, label: LabelColumn) -> tuple[DomainIds, int]:
         """Only values of nodes that count are domains: among them the emptiest is looked for."""
         return _number_domains(label.ids, len(label.values) + 1, self.nodes.eligible)
+
+    def _number_few(self, rows: Sequence[int], nodes: NodeTable) -> tuple[DomainIds, int]:
+        """As :meth:`_number`, where only these ``rows`` have the label, and no others are inside."""
+        values = [nodes.node(row).labels[self.key] for row in rows]
+        numbers: dict[str, int] = {}
+        for row, value in zip(rows, values, strict=True):
+            if self._is_inside(row):
+                numbers.setdefault(value, len(numbers))
+        size = len(numbers)
+        ids: DomainIds = np.full(len(nodes), size, np.intp)
+        for row, value in zip(rows, values, strict=True):
+            ids[row] = numbers.get(value, size)
+        return ids, size
+
+    def _is_inside(self, row: int) -> bool:
+        """True if the value of this node is a domain."""
+        return bool(self.nodes.eligible.item(row))
 
 
 class ScoredDomains(EligibleDomains):
@@ -148,10 +193,17 @@ class ScoredDomains(EligibleDomains):
         self._witnesses = np.zeros(size + 1, np.intp)
         return ids, size
 
+    def _is_inside(self, row: int) -> bool:
+        without_required = self.nodes.without_required
+        return without_required is None or not without_required.item(row)
+
     def count_among(self, candidates: Mask, number: int) -> int:
         """The number of domains that the ``number`` candidates are in."""
         if number == len(candidates):
             return self.size
+        if self.few_rows is not None:
+            ids = {self.ids.item(row) for row in self.few_rows if candidates.item(row)}
+            return len(ids - {self.size})
         # Mostly each domain still has a candidate where it had one the last time: looking there takes a step per
         # domain and not per node.
         witnesses = self._witnesses[: self.size]
@@ -219,6 +271,13 @@ class DomainCounts:
             self.by_domain = np.zeros(domains.size + 1, np.int64)
             return
         inside = domains.nodes.eligible
+        if domains.few_rows is not None:
+            self.by_domain = np.zeros(domains.size + 1, np.int64)
+            for row in domains.few_rows:
+                if inside.item(row):
+                    self.by_domain[domains.ids.item(row)] += by_node.item(row)
+            self._position = by_node.position
+            return
         sums = np.bincount(domains.ids[inside], by_node.counts[inside], domains.size + 1)
         self.by_domain = sums.astype(np.int64)
         self._position = by_node.position

@@ -15,6 +15,10 @@ NO_DOMAIN: Final = f"{TOO_UNEVEN} (missing required label)"
 _MAX_PODS: Final = 2**31 - 1
 """More pods than any domain has."""
 
+_FEW_CONSTRAINTS: Final = 8
+_FEW_ROWS: Final = 4
+"""After so many constraints, so few nodes are looked at one by one: a user may write thousands of constraints."""
+
 Changes = dict[int, int]
 """The number of pods more, or fewer, in each domain that changed."""
 
@@ -74,6 +78,11 @@ class HardConstraints:
         """The reasons against nodes: for each node the first constraint that it does not meet."""
         rejected: Mask | None = None
         for index, counts in enumerate(self.counts):
+            if index == _FEW_CONSTRAINTS and rejected is not None:
+                left = np.flatnonzero(~rejected).tolist()
+                if len(left) <= _FEW_ROWS:
+                    yield from self._rejections_in(left, len(rejected), start=index)
+                    return
             limit, by_domain, domains = self._limit(index), counts.by_domain, counts.domains
             is_full = by_domain > limit
             for domain, change in self._changes[index].items():
@@ -85,9 +94,18 @@ class HardConstraints:
                     yield Reject(fresh, reason, resolvable)
                     rejected = fresh if rejected is None else rejected | fresh
 
-    def rejections_in_row(self, row: int) -> Iterable[Reject]:
-        """As :meth:`rejections`, for one node."""
-        for index, counts in enumerate(self.counts):
+    def _rejections_in(self, rows: Sequence[int], size: int, start: int) -> Iterator[Reject]:
+        """As :meth:`rejections` for some of ``size`` nodes, by the constraints from ``start`` on."""
+        for row in rows:
+            for reject in self.rejections_in_row(row, start):
+                rejected = np.zeros(size, np.bool_)
+                rejected[row] = True
+                yield Reject(rejected, reject.reason, reject.resolvable)
+
+    def rejections_in_row(self, row: int, start: int = 0) -> Iterable[Reject]:
+        """As :meth:`rejections`, for one node, by the constraints from ``start`` on."""
+        for index in range(start, len(self.counts)):
+            counts = self.counts[index]
             domains = counts.domains
             if domains.without_label is not None and domains.without_label.item(row):
                 return (Reject.pod(NO_DOMAIN),)
@@ -113,9 +131,14 @@ class HardConstraints:
         two_emptiest = self._two_emptiest[index]
         if two_emptiest is None:
             inside = counts.by_domain[:size]
-            domain = int(inside.argmin())
-            others = [int(part.min()) for part in (inside[:domain], inside[domain + 1 :]) if len(part)]
-            two_emptiest = self._two_emptiest[index] = inside.item(domain), min(others, default=_MAX_PODS)
+            if size <= _FEW_ROWS:
+                first, second, *_ = sorted([*inside.tolist(), _MAX_PODS])
+                two_emptiest = first, second
+            else:
+                domain = int(inside.argmin())
+                others = [int(part.min()) for part in (inside[:domain], inside[domain + 1 :]) if len(part)]
+                two_emptiest = inside.item(domain), min(others, default=_MAX_PODS)
+            self._two_emptiest[index] = two_emptiest
         first, second = two_emptiest
         match list(changes.items()):
             case []:

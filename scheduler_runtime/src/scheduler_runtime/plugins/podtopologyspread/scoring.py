@@ -68,6 +68,11 @@ def raw_scores(state: SoftConstraints, size: int) -> Ints:
             by_node = np.zeros(size, np.int64) if counts.by_node is None else counts.by_node.counts
             crowd = by_node * weight
             crowd += tolerated_skew
+        elif domains.few_rows is not None:
+            total = np.zeros(size) if total is None else total
+            for row in domains.few_rows:
+                total[row] += counts.by_domain.item(domains.ids.item(row)) * weight + tolerated_skew
+            continue
         else:
             crowd = (counts.by_domain * weight + tolerated_skew).take(domains.ids)
         if domains.without_label is not None:

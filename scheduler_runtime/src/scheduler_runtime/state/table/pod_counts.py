@@ -135,6 +135,10 @@ class MatchCounts:
         counts: Ints = self._column.values
         return counts
 
+    def item(self, row: int) -> int:
+        """The number of pods on one node."""
+        return self._count_by_row.get(row, 0)
+
     @property
     def few(self) -> Mapping[int, int] | None:
         """The number of pods in each row that has any, if these are few; None otherwise."""

@@ -176,6 +176,13 @@ class TableReader:
         """The label ``key`` of every node."""
         return self._columns.label(key)
 
+    def few_rows_with(self, key: str) -> list[int] | None:
+        """The rows of the nodes with the label ``key``, if they are known to be few; None otherwise."""
+        names = self._columns.label_keys.nodes(key)
+        if names is None:
+            return None if key in self._columns.label_keys else []
+        return [self._columns.rows[name] for name in names]
+
     def has_label(self, key: str) -> bool:
         """True if some node has the label ``key``."""
         return key in self._columns.label_keys
