@@ -14,6 +14,7 @@ from scheduler_runtime.state.table import (
     AffinityTerms,
     PodSelection,
     PodSelector,
+    all_of,
     terms_of,
 )
 
@@ -115,4 +116,5 @@ class OwnTermsCache:
         return own
 
     def _select(self, *terms: AffinityTerm) -> PodSelection:
-        return PodSelection(tuple(map(self._namespaces.selector, terms)))
+        selectors = [self._namespaces.selector(term) for term in terms]
+        return PodSelection((all_of(selectors),) if selectors else ())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from scheduler_runtime.state.objects import Pod, TopologySpreadConstraint
 from scheduler_runtime.state.table import (
@@ -46,8 +48,7 @@ class ConstraintFields(Protocol):
     def node_taints_policy(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True, gc=False):
     """The largest difference allowed between the domains: the values of the label ``key``."""
 
     key: str
@@ -59,17 +60,12 @@ class Constraint:
     """True if only nodes whose taints the pod tolerates count."""
     selector: PodSelector | None
     """The pods to be spread; None matches no pod."""
-    counted: PodSelection | None = field(init=False)
+    counted: PodSelection | None = None
     """The pods that are counted; None when none is.
 
     Upstream's countPodsMatchSelector leaves out pods that are being deleted, and counts none for a selector that
     matches every pod.
     """
-
-    def __post_init__(self) -> None:
-        is_selective = self.selector is not None and bool(self.selector.requirements)
-        counted = PodSelection((self.selector,), without_terminating=True) if self.selector and is_selective else None
-        object.__setattr__(self, "counted", counted)
 
     def selects(self, pod: Pod) -> bool:
         """True if ``pod`` is among those to be spread, counted or not."""
@@ -123,6 +119,7 @@ def _with_defaults(fields: ConstraintFields, selector: PodSelector | None) -> Co
         honors_affinity=(fields.node_affinity_policy or "Honor") == "Honor",
         honors_taints=fields.node_taints_policy == "Honor",
         selector=selector,
+        counted=PodSelection((selector,), without_terminating=True) if selector and selector.requirements else None,
     )
 
 

@@ -27,6 +27,7 @@ from scheduler_runtime.state.table.pod_selectors import (
     Requirement,
     Requirements,
     SelectorError,
+    all_of,
     read_requirements,
 )
 from scheduler_runtime.state.table.table import NodeTable, Table, allocatable_of
@@ -55,6 +56,7 @@ __all__ = [
     "Table",
     "TermKind",
     "WeightedPods",
+    "all_of",
     "allocatable_of",
     "host_ports",
     "read_requirements",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from scheduler_runtime.state.objects import Pod, PodAffinityTerm, PodAffinityTerms
@@ -17,7 +17,6 @@ from scheduler_runtime.state.table.pod_selectors import (
     LabelIndex,
     Requirements,
     SelectorError,
-    cache_hash,
     read_requirements,
 )
 
@@ -30,9 +29,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-@cache_hash
-@dataclass(frozen=True, slots=True)
-class AffinityTerm:
+class AffinityTerm(Struct, frozen=True, cache_hash=True, gc=False):
     """The pods that a term selects, and the node label by which two nodes are near each other."""
 
     namespaces: frozenset[str]
@@ -41,7 +38,6 @@ class AffinityTerm:
     requirements: Requirements | None
     """None: no pod at all."""
     topology_key: str
-    _hash: int = field(init=False, repr=False, compare=False)
 
     def selects(self, pod: Pod, namespace_labels: Mapping[str, str]) -> bool:
         """True if the term selects ``pod``, whose namespace has these labels."""
@@ -58,15 +54,12 @@ WeightedTerm = tuple[AffinityTerm, int]
 """A term and the points it gives; negative where pods should be apart. A required term has 1."""
 
 
-@cache_hash
-@dataclass(frozen=True, slots=True)
-class AffinityTerms:
+class AffinityTerms(Struct, frozen=True, cache_hash=True, gc=False):
     """All affinity terms of one pod."""
 
     required_affinity: tuple[WeightedTerm, ...] = ()
     required_anti_affinity: tuple[WeightedTerm, ...] = ()
     preferred: tuple[WeightedTerm, ...] = ()
-    _hash: int = field(init=False, repr=False, compare=False)
 
     def of(self, kind: TermKind) -> tuple[WeightedTerm, ...]:
         """The terms of one kind."""

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from scheduler_runtime.state.lru import next_cleanup_size
 from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.state.table.columns import ChangeLog, Column, Ints, LabelColumn
-from scheduler_runtime.state.table.pod_selectors import LabelIndex, PodSelector, Requirement, Requirements, cache_hash
+from scheduler_runtime.state.table.pod_selectors import LabelIndex, PodSelector, Requirement
 from scheduler_runtime.state.table.pods_by_label import PodsByLabel
 
 MAX_BYTES = 64 * 2**20
@@ -38,25 +39,18 @@ MAX_SUMS = 8
 """Labels by which one selection is summed up at a time: every pod that comes or goes changes each of the sums."""
 
 
-@cache_hash
-@dataclass(frozen=True, slots=True)
-class PodSelection:
+class PodSelection(Struct, frozen=True, cache_hash=True, gc=False):
     """The pods that all selectors match."""
 
     selectors: tuple[PodSelector, ...]
     without_terminating: bool = False
     """True if pods that are being deleted are left out."""
-    _hash: int = field(init=False, repr=False, compare=False)
-    _as_one: PodSelector = field(init=False, repr=False, compare=False)
-    """Several selectors together; made when the first pod is compared with them."""
 
     def includes(self, pod: Pod) -> bool:
         """True if ``pod`` is one of them."""
         if self.without_terminating and pod.metadata.deletion_timestamp is not None:
             return False
-        if len(self.selectors) != 1:
-            return self._together().matches(pod)
-        return self.selectors[0].matches(pod)
+        return all(selector.matches(pod) for selector in self.selectors)
 
     @property
     def size(self) -> int:
@@ -72,18 +66,6 @@ class PodSelection:
     def requirements(self) -> Iterator[Requirement]:
         """The conditions of all selectors together."""
         return (requirement for selector in self.selectors for requirement in selector.requirements)
-
-    def _together(self) -> PodSelector:
-        try:
-            return self._as_one
-        except AttributeError:
-            namespaces: frozenset[str] | None = None
-            for selector in self.selectors:
-                if selector.namespaces is not None:
-                    namespaces = selector.namespaces if namespaces is None else namespaces & selector.namespaces
-            as_one = PodSelector(namespaces, Requirements(self.requirements))
-            object.__setattr__(self, "_as_one", as_one)
-            return as_one
 
 
 @dataclass(slots=True)
