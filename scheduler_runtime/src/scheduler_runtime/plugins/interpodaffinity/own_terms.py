@@ -22,6 +22,7 @@ NAMESPACES: Final = Watch("v1", "Namespace")
 MAX_CACHED = 1024
 BYTES_OF_ONE = 4096
 """So many bytes of terms, encoded, count as those of one pod: users may write a megabyte of them."""
+_FEW_TERMS = 16
 _NO_POD = PodSelector(frozenset(), NO_REQUIREMENTS)
 
 
@@ -76,6 +77,8 @@ class OwnTerms:
     """For each label, the pods that are better near, and the points for that. Negative: better far."""
     revision: int | None = None
     """Of the namespaces, if terms select them by labels."""
+    are_many: bool = False
+    """True if there are so many that what they select is not worth remembering where it is nothing."""
 
     def includes(self, pod: Pod) -> bool:
         """True if ``pod`` is one of those that must be near."""
@@ -111,6 +114,7 @@ class OwnTermsCache:
                 {key: tuple(dict.fromkeys(selections)) for key, selections in apart.items()},
                 tuple((term.topology_key, self._select(term), points) for term, points in terms.preferred),
                 self._namespaces.revision if any(term.namespace_requirements for term, _ in weighted) else None,
+                are_many=len(weighted) > _FEW_TERMS,
             )
             self._cache.put(terms, own, weight_of(terms, BYTES_OF_ONE))
         return own

@@ -33,6 +33,7 @@ from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCoun
 from scheduler_runtime.plugins.interpodaffinity.own_terms import Namespaces, OwnTerms, OwnTermsCache
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import (
     Points,
+    ScoresByRareLabels,
     TopologyScores,
     TopologyScoresCache,
 )
@@ -41,6 +42,7 @@ from scheduler_runtime.state.table import MatchCounts, PodSelection, SelectorErr
 Sources = dict[str, list[WeightedPods]]
 """By each label that decides what is near, the pods that count and their points."""
 _MAX_KEYS = 64
+_FEW_LABELS = 16
 
 
 class InterPodAffinity(Plugin):
@@ -86,7 +88,10 @@ class InterPodAffinity(Plugin):
 
         def kept_away(key: str, selections: Iterable[PodSelection]) -> AffinityCounts:
             """The pods of all ``selections`` near each node by the label ``key``."""
-            pods = tuple([WeightedPods(counts, 1) for counts in map(nodes.match_counts, selections) if counts.total])
+            match_counts = nodes.match_counts_if_any if own.are_many else nodes.match_counts
+            pods = tuple(
+                [WeightedPods(counts, 1) for counts in map(match_counts, selections) if counts and counts.total]
+            )
             # There are few, also for most pods with thousands of terms.
             return _counts_of(self._scores.get(nodes, key, pods)) if pods else without_pods(key)
 
@@ -121,7 +126,8 @@ class InterPodAffinity(Plugin):
         return state.changed(other, nodes, row, -1)
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
-        preferred = self._own_terms.get(pod).preferred
+        own = self._own_terms.get(pod)
+        preferred = own.preferred
         if self.args.ignore_preferred_terms_of_existing_pods and not preferred:
             return SKIP
         of_others, required_of_others = nodes.terms("preferred"), nodes.terms("required_affinity")
@@ -130,11 +136,12 @@ class InterPodAffinity(Plugin):
         if not preferred and not are_weighed:
             return SKIP  # as for most pods, in most clusters
         sources: Sources = {}
+        match_counts = nodes.match_counts_if_any if own.are_many else nodes.match_counts
         for key, selection, points in preferred:
             if not nodes.has_label(key):
                 continue
-            pods = nodes.match_counts(selection)
-            if pods.total:  # where there is none there are no points
+            pods = match_counts(selection)
+            if pods is not None and pods.total:  # where there is none there are no points
                 sources.setdefault(key, []).append(WeightedPods(pods, points))
         if are_weighed:
             # The pods whose own terms select ``pod``: being near them is as good for it as for them.
@@ -144,10 +151,18 @@ class InterPodAffinity(Plugin):
                     sources.setdefault(key, []).extend([WeightedPods(pods, weight * points) for pods, points in of_key])
             for key, of_key in of_others.matching(pod, labels).items():
                 sources.setdefault(key, []).extend(of_key)
-        scores = self._scores_of(nodes, sources)
+        rare: Sources = {}
+        if len(sources) > _FEW_LABELS:
+            rare = {key: of_key for key, of_key in sources.items() if nodes.few_rows_with(key) is not None}
+        scores: list[TopologyScores | ScoresByRareLabels] = []
+        scores += self._scores_of(
+            nodes, {key: sources[key] for key in sources.keys() - rare.keys()} if rare else sources
+        )
+        if rare:
+            scores.append(ScoresByRareLabels(nodes, rare))
         return scores if any(one.total for one in scores) else SKIP
 
-    def score(self, pod: Pod, nodes: NodeTable, state: list[TopologyScores]) -> Scores:
+    def score(self, pod: Pod, nodes: NodeTable, state: list[TopologyScores | ScoresByRareLabels]) -> Scores:
         return reduce(np.add, (scores.points for scores in state))
 
     def normalize_score(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:

@@ -6,6 +6,8 @@ the same value of it as the pod's own node.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ Points = NDArray[np.int32]
 class Domains:
     """The nodes by the value of one label: those with equal values are near each other."""
 
-    __slots__ = ("_version", "are_singletons", "ids", "is_complete", "key", "label")
+    __slots__ = ("_version", "are_singletons", "few_rows", "ids", "is_complete", "key", "label")
 
     def __init__(self, key: str, nodes: NodeTable) -> None:
         self.key = key
@@ -34,11 +36,19 @@ class Domains:
         self._version = nodes.nodes_version
         self.ids: NDArray[np.intp] = self.label.ids.astype(np.intp)
         """The ids of the label, in the type by which numpy takes without converting them."""
-        sizes = np.bincount(self.ids, minlength=1)
-        self.is_complete = not sizes[0]
+        self.few_rows = nodes.few_rows_with(key)
+        """The nodes with the label, if they are few: then these alone are looked at."""
+        self.is_complete: bool
         """True if every node has the label."""
-        self.are_singletons = not (sizes[1:] > 1).any()
+        self.are_singletons: bool
         """True if no two nodes have the same value, as with host names."""
+        if self.few_rows is not None:
+            self.is_complete = len(self.few_rows) == len(nodes)
+            self.are_singletons = len({self.ids.item(row) for row in self.few_rows}) == len(self.few_rows)
+        else:
+            sizes = np.bincount(self.ids, minlength=1)
+            self.is_complete = not sizes[0]
+            self.are_singletons = not (sizes[1:] > 1).any()
 
     def are_current(self, nodes: NodeTable) -> bool:
         """True if these are still the values of ``nodes``."""
@@ -71,6 +81,8 @@ class TopologyScores:
         total = sum([counts.total for counts, _ in self._sources])
         if self.domains.is_complete:
             return total
+        if self.domains.few_rows is not None:
+            return sum([counts.item(row) for row in self.domains.few_rows for counts, _ in self._sources])
         ids = self.domains.ids
         for counts, _ in self._sources:
             few = counts.few
@@ -95,6 +107,11 @@ class TopologyScores:
     def _add_up(self, domains: Domains) -> None:
         self.domains = domains
         by_domain: Points = np.zeros(len(domains.label.values) + 1, np.int32)
+        if domains.few_rows is not None:
+            for row in domains.few_rows:
+                by_domain[domains.ids.item(row)] += sum([weight * counts.item(row) for counts, weight in self._sources])
+            self._set(by_domain.take(domains.ids))
+            return
         points_by_row: dict[int, int] = {}
         for counts, weight in self._sources:
             few = counts.few
@@ -114,6 +131,31 @@ class TopologyScores:
         points.flags.writeable = False
         self.points = points
         self._positions = [counts.position for counts, _ in self._sources]
+
+
+class ScoresByRareLabels:
+    """The points that nodes get from the pods near them by many labels, each of which few nodes have: all together.
+
+    A pod may have thousands of terms by labels of one node.
+    """
+
+    __slots__ = ("points", "total")
+
+    def __init__(self, nodes: NodeTable, sources: Mapping[str, Sequence[WeightedPods]]) -> None:
+        """``sources`` are by labels that few nodes have."""
+        self.total = 0
+        """The number of pods on nodes that have the labels, added up over these."""
+        self.points: NDArray[np.int64] = np.zeros(len(nodes), np.int64)
+        for key, of_key in sources.items():
+            by_value: dict[str, int] = {}
+            values = [(row, nodes.node(row).labels[key]) for row in nodes.few_rows_with(key) or ()]
+            for row, value in values:
+                for pods, weight in of_key:
+                    number = pods.item(row)
+                    self.total += number
+                    by_value[value] = by_value.get(value, 0) + weight * number
+            for row, value in values:
+                self.points[row] += by_value[value]
 
 
 class TopologyScoresCache:

@@ -213,6 +213,12 @@ class MatchCountsCache:
     def __iter__(self) -> Iterator[MatchCounts]:
         return iter(self._counts.values())
 
+    def get_if_any(self, selection: PodSelection) -> MatchCounts | None:
+        """As :meth:`get`; None, and nothing is remembered, where no node has a pod with the labels."""
+        if selection in self._counts or self._pods_by_label.rows(selection.selectors):
+            return self.get(selection)
+        return None
+
     def get(self, selection: PodSelection) -> MatchCounts:
         """The match counts of ``selection``; counted when it is asked for the first time."""
         counts = self._counts.get(selection)

@@ -221,5 +221,5 @@ def _required_labels(requirements: Iterable[Requirement]) -> tuple[Label, ...]:
     """Labels, one of which a pod must have to meet ``requirements``; empty when there is no such set."""
     for requirement in requirements:
         if requirement.operator == "In":
-            return tuple((requirement.key, value) for value in requirement.values)
+            return tuple([(requirement.key, value) for value in requirement.values])
     return ()

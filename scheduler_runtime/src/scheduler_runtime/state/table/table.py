@@ -191,6 +191,10 @@ class TableReader:
         """The number of pods of ``selection`` on each node."""
         return self._columns.match_counts.get(selection)
 
+    def match_counts_if_any(self, selection: PodSelection) -> MatchCounts | None:
+        """As :meth:`match_counts`, or None if no pod can be selected: then nothing is remembered of ``selection``."""
+        return self._columns.match_counts.get_if_any(selection)
+
     def terms(self, kind: TermKind) -> ExistingTerms:
         """The affinity terms of one kind that the pods on nodes have."""
         return self._columns.terms[kind]
