@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from scheduler_runtime.api import Handle, Pod, Watch
 from scheduler_runtime.state.lru import LruCache, weight_of
+from scheduler_runtime.state.objects import Namespace
 from scheduler_runtime.state.table import (
     NO_REQUIREMENTS,
     AffinityTerm,
     AffinityTerms,
     PodSelection,
     PodSelector,
+    Requirements,
     all_of,
     terms_of,
 )
@@ -33,6 +35,10 @@ class Namespaces:
         """``selects_all_if_unlabelled``: see :meth:`selector`."""
         self._handle = handle
         self._selects_all_if_unlabelled = selects_all_if_unlabelled
+        self._indexed = -1
+        """The revision of the following."""
+        self._all: list[Namespace] = []
+        self._by_label: dict[tuple[str, str], list[Namespace]] = {}
 
     @property
     def revision(self) -> int:
@@ -58,9 +64,24 @@ class Namespaces:
             return PodSelector(term.namespaces, term.requirements)
         if not requirements or (self._selects_all_if_unlabelled and requirements.hold({})):
             return PodSelector(None, term.requirements)
-        namespaces = (namespace.metadata for namespace in self._handle.list(NAMESPACES))
-        selected = (metadata.name for metadata in namespaces if requirements.hold(metadata.labels or {}))
-        return PodSelector(term.namespaces.union(selected), term.requirements)
+        namespaces = (namespace.metadata for namespace in self._candidates(requirements))
+        selected = [metadata.name for metadata in namespaces if requirements.hold(metadata.labels or {})]
+        return PodSelector(term.namespaces.union(selected) if selected else term.namespaces, term.requirements)
+
+    def _candidates(self, requirements: Requirements) -> Iterable[Namespace]:
+        """The namespaces that ``requirements`` may select: a pod may have thousands of terms, each with its own."""
+        if self._indexed != self.revision:
+            self._indexed = self.revision
+            self._all = list(self._handle.list(NAMESPACES))
+            self._by_label = {}
+            for namespace in self._all:
+                for label in (namespace.metadata.labels or {}).items():
+                    self._by_label.setdefault(label, []).append(namespace)
+        for requirement in requirements:
+            if requirement.operator == "In":  # a namespace has one value of a label: none comes twice
+                labels = [(requirement.key, value) for value in requirement.values]
+                return [namespace for label in labels for namespace in self._by_label.get(label, ())]
+        return self._all
 
 
 @dataclass(frozen=True, slots=True)
