@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_runtime.api import SKIP, NodeTable, Pod, Reject
-from scheduler_runtime.plugins.interpodaffinity import InterPodAffinity
+from scheduler_runtime.plugins.interpodaffinity import InterPodAffinity, own_terms
+from scheduler_runtime.plugins.interpodaffinity import plugin as plugin_module
 from scheduler_runtime.state.table import affinity_terms
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     by_node,
@@ -123,3 +124,16 @@ def test_what_long_lists_of_terms_say_is_remembered_by_kind_of_pod(world: World,
             assert rejected(judge, pod, nodes) == expected_rejections(world, pod)
             points = world.points(pod, 1, ignores=False)
             assert scored(judge, pod, nodes) == (None if points is None else scores(points))
+
+
+@given(st.data())
+@SETTINGS
+def test_many_terms_say_what_few_do(data: st.DataObject) -> None:
+    world = data.draw(worlds())
+    nodes = table_of(cluster_of(world))
+    incoming, args = data.draw(pods()), data.draw(ARGS)
+    with patch.object(own_terms, "_FEW_TERMS", 0), patch.object(plugin_module, "_FEW_LABELS", 0):
+        judge = plugin_for(world, **args)
+        many = rejected(judge, incoming, nodes), scored(judge, incoming, nodes)
+    judge = plugin_for(world, **args)
+    assert many == (rejected(judge, incoming, nodes), scored(judge, incoming, nodes))

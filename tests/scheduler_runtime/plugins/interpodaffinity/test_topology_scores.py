@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import hypothesis.strategies as st
+import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.api import SKIP, Pod
+from scheduler_runtime.api import SKIP, NodeTable, Pod
+from scheduler_runtime.plugins.interpodaffinity.topology_scores import ScoresByRareLabels, TopologyScoresCache
+from scheduler_runtime.state.table import (
+    PodSelection,
+    PodSelector,
+    Requirement,
+    Requirements,
+    WeightedPods,
+    columns,
+)
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     by_node,
     namespace,
@@ -24,6 +37,7 @@ from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     term,
 )
 
+RARE = [f"rare-{number}" for number in range(6)]
 NAMES = [f"node-{number}" for number in range(5)]
 LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a", "b"]))
 
@@ -106,3 +120,39 @@ def test_many_changes_at_once_count_like_few() -> None:
     for number in range(100):
         cluster.place(pod(f"other-{number}", {"app": "x"}), "a")
     assert judge.score(likes, table, judge.pre_score(likes, table, {})).tolist() == [200, 2]
+
+
+def cluster_of_rare_labels(seed: int) -> NodeTable:
+    """Seven nodes with some of six labels, and pods on them."""
+    random = Random(seed)  # noqa: S311
+    cluster = testing.Cluster(
+        *(
+            testing.node(f"n{number}", labels={key: random.choice("ab") for key in RARE if random.random() < 0.6})
+            for number in range(7)
+        )
+    )
+    for number in range(12):
+        cluster.place(pod(f"p{number}", {"app": random.choice("xyz")}), f"n{random.randrange(7)}")
+    return table_of(cluster)
+
+
+def sources_in(nodes: NodeTable, seed: int) -> dict[str, list[WeightedPods]]:
+    random = Random(seed)  # noqa: S311
+    selectors = [PodSelector(None, Requirements([Requirement("app", "In", frozenset(app))])) for app in "xyz"]
+    counts = [nodes.match_counts(PodSelection((selector,))) for selector in selectors]
+    return {key: [WeightedPods(one, random.randrange(-9, 9)) for one in random.sample(counts, 2)] for key in RARE}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_points_by_labels_that_few_nodes_have_are_those_of_any_label(seed: int) -> None:
+    with patch.object(columns, "_FEW_NODES", 0):
+        nodes = cluster_of_rare_labels(seed)
+    cache, sources = TopologyScoresCache(), sources_in(nodes, seed)
+    expected = [cache.get(nodes, key, tuple(of_key)) for key, of_key in sources.items()]
+    nodes = cluster_of_rare_labels(seed)
+    cache, sources = TopologyScoresCache(), sources_in(nodes, seed)
+    few = [cache.get(nodes, key, tuple(of_key)) for key, of_key in sources.items()]
+    assert [(one.points.tolist(), one.total) for one in few] == [(one.points.tolist(), one.total) for one in expected]
+    together = ScoresByRareLabels(nodes, sources)
+    assert together.points.tolist() == np.sum([one.points for one in expected], axis=0).tolist()
+    assert together.total == sum(one.total for one in expected)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.api import SKIP
+from scheduler_runtime.plugins.podtopologyspread import filtering
+from scheduler_runtime.state.table import columns
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     Changes,
     all_nodes,
@@ -17,6 +19,13 @@ from tests.scheduler_runtime.plugins.podtopologyspread.naive import NaiveFilter,
 
 SEEDS = range(8)
 STEPS = 40
+
+
+@pytest.fixture(autouse=True, params=[0, 8], ids=["columns", "few-nodes"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels that few nodes have are looked up by these nodes, any other in a column; constraints likewise."""
+    monkeypatch.setattr(columns, "_FEW_NODES", request.param)
+    monkeypatch.setattr(filtering, "_FEW_CONSTRAINTS", 1 if request.param else 100)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -11,6 +11,7 @@ from scheduler_runtime.api import SKIP, Node, Pod, Taint
 from scheduler_runtime.framework import Placed, Unschedulable
 from scheduler_runtime.state.table import LabelColumn
 from scheduler_runtime.state.table.node_columns import NodeColumns
+from scheduler_runtime.state.table.table import TableReader
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     ZONE,
     all_nodes,
@@ -117,6 +118,13 @@ def test_of_labels_that_no_node_has_one_is_looked_at(action: str, monkeypatch: p
         return label(columns, key)
 
     monkeypatch.setattr(NodeColumns, "label", recording)
+    few_rows_with = TableReader.few_rows_with
+
+    def recording_few(table: TableReader, key: str) -> list[int] | None:
+        looked_at.append(key)
+        return few_rows_with(table, key)
+
+    monkeypatch.setattr(TableReader, "few_rows_with", recording_few)
     many = [constraint(f"key-{number}", whenUnsatisfiable=action) for number in range(200)]
     outcome = testing.framework().schedule(incoming(*many), zoned("a", "b"))
     assert isinstance(outcome, Unschedulable if action == "DoNotSchedule" else Placed)
