@@ -95,7 +95,8 @@ bench-micro: $(READY) ## Decisions per second without a cluster, then pods per s
 
 bench-cost: $(READY) ## What pods and nodes with long lists cost, beside kube-scheduler: half an hour (COST="soft-spread anti-affinity")
 	@$(RUN)/python -m bench.cost $(COST)
-	$(if $(COST),,@$(RUN)/python -m bench.cost anti-affinity anti-affinity-keys term-namespace-selector --nodes 200)
+	$(if $(COST),,@$(RUN)/python -m bench.cost anti-affinity anti-affinity-keys term-namespace-selector \
+	  labels-near labels-spread labels-selected resources-offered --nodes 200 --file dist/cost-200.jsonl)
 
 soak: $(READY) ## Two schedulers under churn, bad documents and kills: nothing is lost, nothing grows (SOAK="--minutes 30 --nodes 1000")
 	@$(RUN)/python -m bench.soak $(SOAK)

@@ -1,6 +1,6 @@
 """Pods and nodes with one list or map as long as somebody likes: what users, and kubelets, can make a scheduler read.
 
-Each shape is a patch of an ordinary object; its number is how many entries the list or map has.
+Each shape is a patch of an ordinary object, with as many entries in a list or map as numbers are given.
 """
 
 from __future__ import annotations
@@ -8,149 +8,95 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
-Object = dict[str, Any]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-HOST = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-WEIGHT = 1
+from bench.cost.builders import (
+    HOST,
+    PREFERRED,
+    REQUIRED,
+    WEIGHT,
+    Object,
+    affinity,
+    allocated_resources,
+    amounts,
+    conditions,
+    container,
+    container_statuses,
+    containers,
+    environment,
+    expressions,
+    finalizers,
+    host_port,
+    host_ports,
+    host_ports_apart,
+    images,
+    labelled,
+    labels,
+    managed_fields,
+    managers,
+    merged,
+    mounts,
+    named_nodes,
+    node_terms,
+    nothing,
+    offers,
+    one_constraint,
+    one_container,
+    one_node_term,
+    one_pod_term,
+    one_preferred_node_term,
+    one_preferred_pod_term,
+    owners,
+    pod_level_resources,
+    pod_terms,
+    preferred_node_terms,
+    preferred_pod_terms,
+    resource_claims,
+    resources,
+    resources_of_many,
+    spread,
+    taints,
+    texts,
+    tolerations,
+    volumes,
+    volumes_on_node,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LongList:
-    """A pod or a node with a long list or map."""
+    """A pod or a node with a long list or map.
+
+    Each function gets the numbers of the entries. They are other numbers each time, so that nothing which a scheduler
+    remembers of an earlier object is of use.
+    """
 
     title: str
-    patch: Callable[[int], Object]
-    """The fields of metadata, spec and status that make an object of this shape with so many entries."""
+    patch: Callable[[range], Object]
+    """The fields of metadata, spec and status that make an object of this shape."""
     kind: str = "Pod"
+    status: Callable[[range], Object] | None = None
+    """The status that a kubelet writes after the pod was created."""
+    node: Callable[[range], Object] | None = None
+    """A node that is there before the pod: where a list of the one is compared with a list of the other."""
+    resident: Callable[[range], Object] | None = None
+    """A pod that is on a node before the pod."""
+    left_out: tuple[str, ...] = ()
+    """Ways in which the API server does not take such a pod."""
+    is_tried: bool = True
+    """False for a pod that waits for something before it is tried, without a condition that says so."""
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """What is done with it (``bench.cost.beside``)."""
+        if self.kind == "Node":
+            return ("added", "updated")
+        if self.node or self.resident:
+            return ("waiting", "in vain")
+        return tuple(way for way in ("waiting", "in vain", "assigned") if way not in self.left_out)
 
 
-def spread(number: int, action: str, key: str = "l{}", **more: Any) -> Object:
-    constraints = [
-        {"maxSkew": 1, "topologyKey": key.format(index), "whenUnsatisfiable": action, **more} for index in range(number)
-    ]
-    return {"spec": {"topologySpreadConstraints": constraints}}
-
-
-def selector(index: int) -> Object:
-    return {"matchLabels": {"app": f"a{index}"}}
-
-
-def affinity(kind: str, when: str, entries: list[Object]) -> Object:
-    return {"spec": {"affinity": {kind: {when: entries}}}}
-
-
-def pod_terms(kind: str, number: int, key: str = HOST, **more: Any) -> Object:
-    terms = [{"topologyKey": key.format(index), "labelSelector": selector(index), **more} for index in range(number)]
-    return affinity(kind, REQUIRED, terms)
-
-
-def preferred_pod_terms(kind: str, number: int, key: str = HOST) -> Object:
-    terms = [
-        {"weight": WEIGHT, "podAffinityTerm": {"topologyKey": key.format(index), "labelSelector": selector(index)}}
-        for index in range(number)
-    ]
-    return affinity(kind, PREFERRED, terms)
-
-
-def one_pod_term(**term: Any) -> Object:
-    return affinity("podAntiAffinity", REQUIRED, [{"topologyKey": HOST, "labelSelector": selector(0), **term}])
-
-
-def expressions(number: int, operator: str = "NotIn") -> list[Object]:
-    values = {"values": ["v"]} if operator in ("In", "NotIn") else {}
-    return [{"key": f"k{index}", "operator": operator, **values} for index in range(number)]
-
-
-def texts(number: int, prefix: str = "v") -> list[str]:
-    return [f"{prefix}{index}" for index in range(number)]
-
-
-def labels(number: int) -> dict[str, str]:
-    return {f"k{index}": f"v{index}" for index in range(number)}
-
-
-def node_terms(number: int) -> Object:
-    terms = [{"matchExpressions": [{"key": f"k{index}", "operator": "DoesNotExist"}]} for index in range(number)]
-    return {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}}
-
-
-def one_node_term(requirements: list[Object], field: str = "matchExpressions") -> Object:
-    return {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{field: requirements}]}}}}}
-
-
-def preferred_node_terms(number: int) -> Object:
-    return affinity(
-        "nodeAffinity",
-        PREFERRED,
-        [
-            {"weight": WEIGHT, "preference": {"matchExpressions": [{"key": f"k{index}", "operator": "DoesNotExist"}]}}
-            for index in range(number)
-        ],
-    )
-
-
-def tolerations(number: int) -> Object:
-    return {"spec": {"tolerations": [{"key": f"k{index}", "operator": "Exists"} for index in range(number)]}}
-
-
-def container(name: str = "c", **more: Any) -> Object:
-    return {"name": name, "image": "none", **more}
-
-
-def containers(number: int, field: str = "containers", **more: Any) -> Object:
-    main = {} if field == "containers" else {"containers": [container("main")]}
-    return {"spec": {field: [container(f"c{index}", **more) for index in range(number)], **main}}
-
-
-def host_ports(number: int) -> Object:
-    ports = [{"containerPort": 1000 + index, "hostPort": 1000 + index} for index in range(number)]
-    return {"spec": {"containers": [container(ports=ports)]}}
-
-
-def host_ports_apart(number: int) -> Object:
-    some = [
-        container(f"c{index}", ports=[{"containerPort": 1000 + index, "hostPort": 1000 + index}])
-        for index in range(number)
-    ]
-    return {"spec": {"containers": some}}
-
-
-def resources(number: int) -> Object:
-    amounts = {f"example.com/r{index}": "0" for index in range(number)}
-    return {"spec": {"containers": [container(resources={"requests": amounts, "limits": amounts})]}}
-
-
-def managed_fields(number: int) -> Object:
-    fields: Object = {f"f:k{index}": {} for index in range(number)}
-    entry = {
-        "manager": "m",
-        "operation": "Update",
-        "apiVersion": "v1",
-        "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:metadata": {"f:labels": fields}},
-    }
-    return {"metadata": {"managedFields": [entry]}}
-
-
-def owners(number: int) -> Object:
-    references = [
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"r{index}", "uid": f"u{index}"}
-        for index in range(number)
-    ]
-    return {"metadata": {"ownerReferences": references}}
-
-
-def volumes(number: int, **source: Any) -> Object:
-    return {"spec": {"volumes": [{"name": f"v{index}", **source} for index in range(number)]}}
-
-
-def environment(number: int) -> Object:
-    return {"spec": {"containers": [container(env=[{"name": f"E{index}", "value": "v"} for index in range(number)])]}}
-
+ORDINARY = MappingProxyType({kind: LongList(f"an ordinary {kind.lower()}", nothing, kind) for kind in ("Pod", "Node")})
+"""What an object costs without any list."""
 
 SHAPES: Mapping[str, LongList] = MappingProxyType(
     {
@@ -160,11 +106,23 @@ SHAPES: Mapping[str, LongList] = MappingProxyType(
             "spread constraints, each with a selector",
             lambda n: spread(n, "ScheduleAnyway", labelSelector={"matchLabels": {"app": "x"}}),
         ),
+        "spread-labels": LongList(
+            "labels of the selector of one spread constraint",
+            lambda n: one_constraint(labelSelector={"matchLabels": labels(n)}),
+        ),
+        "spread-expressions": LongList(
+            "requirements of the selector of one spread constraint",
+            lambda n: one_constraint(labelSelector={"matchExpressions": expressions(n)}),
+        ),
+        "spread-values": LongList(
+            "values of one requirement of one spread constraint",
+            lambda n: one_constraint(
+                labelSelector={"matchExpressions": [{"key": "app", "operator": "In", "values": texts(n)}]}
+            ),
+        ),
         "spread-label-keys": LongList(
             "matchLabelKeys of one spread constraint",
-            lambda n: spread(
-                1, "ScheduleAnyway", ZONE, labelSelector={"matchLabels": {"a": "x"}}, matchLabelKeys=texts(n, "k")
-            ),
+            lambda n: one_constraint(labelSelector={"matchLabels": {"a": "x"}}, matchLabelKeys=texts(n, "k")),
         ),
         "pod-affinity": LongList("required terms of pod affinity", lambda n: pod_terms("podAffinity", n)),
         "pod-affinity-keys": LongList(
@@ -183,6 +141,9 @@ SHAPES: Mapping[str, LongList] = MappingProxyType(
             "preferred terms of pod anti-affinity, each by a label of its own",
             lambda n: preferred_pod_terms("podAntiAffinity", n, "l{}"),
         ),
+        "term-labels": LongList(
+            "labels of the selector of one term", lambda n: one_pod_term(labelSelector={"matchLabels": labels(n)})
+        ),
         "term-expressions": LongList(
             "requirements of the selector of one term",
             lambda n: one_pod_term(labelSelector={"matchExpressions": expressions(n)}),
@@ -193,16 +154,35 @@ SHAPES: Mapping[str, LongList] = MappingProxyType(
                 labelSelector={"matchExpressions": [{"key": "app", "operator": "In", "values": texts(n)}]}
             ),
         ),
+        "term-label-keys": LongList(
+            "matchLabelKeys of one term, of a pod with these labels",
+            lambda n: merged(one_pod_term(matchLabelKeys=texts(n, "k")), labelled(n)),
+        ),
         "term-namespaces": LongList("namespaces of one term", lambda n: one_pod_term(namespaces=texts(n, "ns"))),
+        "term-namespace-labels": LongList(
+            "labels of the namespaceSelector of one term",
+            lambda n: one_pod_term(namespaceSelector={"matchLabels": labels(n)}),
+        ),
         "term-namespace-selector": LongList(
             "requirements of the namespaceSelector of one term",
             lambda n: one_pod_term(namespaceSelector={"matchExpressions": expressions(n)}),
+        ),
+        "term-namespace-values": LongList(
+            "values of one requirement of the namespaceSelector of one term",
+            lambda n: one_pod_term(
+                namespaceSelector={"matchExpressions": [{"key": "team", "operator": "In", "values": texts(n)}]}
+            ),
+        ),
+        "rather-term-expressions": LongList(
+            "requirements of the selector of one preferred term",
+            lambda n: one_preferred_pod_term(labelSelector={"matchExpressions": expressions(n)}),
         ),
         "namespace-selectors": LongList(
             "required terms of pod anti-affinity, each with a namespaceSelector",
             lambda n: pod_terms("podAntiAffinity", n, namespaceSelector={"matchLabels": {"team": "x"}}),
         ),
         "node-terms": LongList("required terms of node affinity", node_terms),
+        "node-names": LongList("required terms of node affinity, each with a node's name", named_nodes),
         "node-expressions": LongList(
             "requirements of one term of node affinity", lambda n: one_node_term(expressions(n, "DoesNotExist"))
         ),
@@ -211,81 +191,217 @@ SHAPES: Mapping[str, LongList] = MappingProxyType(
             lambda n: one_node_term([{"key": HOST, "operator": "NotIn", "values": texts(n)}]),
         ),
         "rather-nodes": LongList("preferred terms of node affinity", preferred_node_terms),
+        "rather-node-expressions": LongList(
+            "requirements of one preferred term of node affinity",
+            lambda n: one_preferred_node_term(expressions(n, "DoesNotExist")),
+        ),
+        "rather-node-values": LongList(
+            "values of one requirement of preferred node affinity",
+            lambda n: one_preferred_node_term([{"key": HOST, "operator": "NotIn", "values": texts(n)}]),
+        ),
         "node-selector": LongList("labels of nodeSelector", lambda n: {"spec": {"nodeSelector": labels(n)}}),
         "tolerations": LongList("tolerations", tolerations),
         "host-ports": LongList("host ports of one container", host_ports),
         "host-ports-apart": LongList("containers with a host port each", host_ports_apart),
         "containers": LongList("containers", containers),
+        "container-images": LongList(
+            "containers, each with an image of its own",
+            lambda n: {"spec": {"containers": [{"name": f"c{index}", "image": f"i{index}"} for index in n]}},
+        ),
         "requesting": LongList(
             "containers with requests",
             lambda n: containers(n, resources={"requests": {"cpu": "1u", "memory": "1"}}),
         ),
-        "init-containers": LongList("init containers", lambda n: containers(n, "initContainers")),
+        "init-containers": LongList(
+            "init containers with requests",
+            lambda n: containers(n, "initContainers", resources={"requests": {"cpu": "1u", "memory": "1"}}),
+        ),
         "sidecars": LongList(
             "sidecars with requests",
             lambda n: containers(
                 n, "initContainers", restartPolicy="Always", resources={"requests": {"cpu": "1u", "memory": "1"}}
             ),
         ),
-        "resources": LongList("resources that a container requests", resources),
+        "sidecar-ports": LongList(
+            "sidecars with a port each",
+            lambda n: {
+                "spec": {
+                    "initContainers": [
+                        container(f"c{index}", restartPolicy="Always", ports=[host_port(index)]) for index in n
+                    ],
+                    "containers": [container("main")],
+                }
+            },
+        ),
+        "resources": LongList("resources that a container requests", lambda n: one_container(resources=resources(n))),
+        "resources-of-many": LongList("resources of one container, beside containers with one each", resources_of_many),
+        "init-resources": LongList(
+            "resources of one init container, beside init containers with one each",
+            lambda n: resources_of_many(n, "initContainers"),
+        ),
+        "pod-level-resources": LongList("resources of the pod as a whole", pod_level_resources),
+        "overhead": LongList("resources of the overhead", lambda n: {"spec": {"overhead": amounts(n, "1")}}),
         "environment": LongList("variables of a container", environment),
-        "volumes": LongList("volumes", lambda n: volumes(n, emptyDir={})),
-        "claims": LongList("volumes with a claim", lambda n: volumes(n, persistentVolumeClaim={"claimName": "c"})),
-        "pod-labels": LongList("labels of a pod", lambda n: {"metadata": {"labels": labels(n)}}),
+        "mounts": LongList("volumes mounted into a container", mounts),
+        "pull-secrets": LongList(
+            "secrets to pull images with",
+            lambda n: {"spec": {"imagePullSecrets": [{"name": name} for name in texts(n, "s")]}},
+        ),
+        "readiness-gates": LongList(
+            "readiness gates",
+            lambda n: {"spec": {"readinessGates": [{"conditionType": name} for name in texts(n, "example.com/g")]}},
+        ),
+        "volumes": LongList("volumes", lambda n: volumes(n, lambda _: {"emptyDir": {}})),
+        "image-volumes": LongList(
+            "volumes with an image each", lambda n: volumes(n, lambda index: {"image": {"reference": f"i{index}"}})
+        ),
+        "claims": LongList(
+            "volumes with a claim",
+            lambda n: volumes(n, lambda index: {"persistentVolumeClaim": {"claimName": f"c{index}"}}),
+        ),
+        "resource-claims": LongList("resource claims that are not there", resource_claims, is_tried=False),
+        "pod-labels": LongList("labels of a pod", labelled),
         "annotations": LongList("annotations of a pod", lambda n: {"metadata": {"annotations": labels(n)}}),
         "owners": LongList("owners of a pod", owners),
-        "finalizers": LongList("finalizers", lambda n: {"metadata": {"finalizers": texts(n, "example.com/f")}}),
-        "managed-fields": LongList("managed fields", managed_fields),
+        "finalizers": LongList("finalizers of a pod", finalizers),
+        "managed-fields": LongList("managed fields of a pod", managed_fields),
+        # An API server takes half a minute to write a condition of such a pod.
+        "managers": LongList("managers of fields of a pod", managers, left_out=("in vain",)),
         "gates": LongList(
-            "scheduling gates", lambda n: {"spec": {"schedulingGates": [{"name": gate} for gate in texts(n, "g")]}}
+            "scheduling gates",
+            lambda n: {"spec": {"schedulingGates": [{"name": gate} for gate in texts(n, "g")]}},
+            left_out=("assigned",),
         ),
-        "taints": LongList(
-            "taints of a node",
-            lambda n: {"spec": {"taints": [{"key": key, "effect": "PreferNoSchedule"} for key in texts(n, "k")]}},
-            kind="Node",
+        "pod-conditions": LongList("conditions of a pod", nothing, status=conditions),
+        "container-statuses": LongList("statuses of containers", containers, status=container_statuses),
+        "allocated-resources": LongList(
+            "resources of a container, requested and allocated",
+            lambda n: one_container(resources=resources(n)),
+            status=allocated_resources,
         ),
-        "images": LongList(
-            "images of a node",
-            lambda n: {"status": {"images": [{"names": [f"i{i}:1"], "sizeBytes": 1} for i in range(n)]}},
-            kind="Node",
+        "taints": LongList("taints of a node", taints, "Node"),
+        "images": LongList("images of a node", images, "Node"),
+        "image-names": LongList(
+            "names of one image of a node",
+            lambda n: {"status": {"images": [{"names": texts(n, "i"), "sizeBytes": 50_000_000}]}},
+            "Node",
         ),
-        "node-labels": LongList("labels of a node", lambda n: {"metadata": {"labels": labels(n)}}, kind="Node"),
-        "node-resources": LongList(
-            "resources of a node",
-            lambda n: {"status": {"allocatable": {f"example.com/r{i}": "1" for i in range(n)}}},
-            kind="Node",
+        "node-labels": LongList("labels of a node", labelled, "Node"),
+        "node-annotations": LongList(
+            "annotations of a node", lambda n: {"metadata": {"annotations": labels(n)}}, "Node"
+        ),
+        "node-owners": LongList("owners of a node", owners, "Node"),
+        "node-finalizers": LongList("finalizers of a node", finalizers, "Node"),
+        "node-managed-fields": LongList("managed fields of a node", managed_fields, "Node"),
+        "node-resources": LongList("resources of a node", offers, "Node"),
+        "node-conditions": LongList("conditions of a node", conditions, "Node"),
+        "node-volumes": LongList("volumes attached to a node, and in use", volumes_on_node, "Node"),
+        "node-features": LongList(
+            "features that a node declares", lambda n: {"status": {"declaredFeatures": sorted(texts(n, "F"))}}, "Node"
+        ),
+        "node-addresses": LongList(
+            "addresses of a node",
+            lambda n: {"status": {"addresses": [{"type": "Hostname", "address": text} for text in texts(n, "h")]}},
+            "Node",
+        ),
+        "taints-tolerated": LongList("tolerations, and a node with these taints", tolerations, node=taints),
+        "hard-taints-tolerated": LongList(
+            "tolerations, and a node with these taints that keep pods away",
+            tolerations,
+            node=lambda n: taints(n, "NoSchedule"),
+        ),
+        "labels-selected": LongList(
+            "requirements of node affinity, and a node with these labels",
+            lambda n: one_node_term(expressions(n, "Exists")),
+            node=labelled,
+        ),
+        "labels-preferred": LongList(
+            "preferred terms of node affinity, and a node with these labels",
+            lambda n: affinity(
+                "nodeAffinity",
+                PREFERRED,
+                [
+                    {"weight": WEIGHT, "preference": {"matchExpressions": [requirement]}}
+                    for requirement in expressions(n, "Exists")
+                ],
+            ),
+            node=labelled,
+        ),
+        "labels-spread": LongList(
+            "spread constraints, and a node with these labels",
+            lambda n: spread(n, "DoNotSchedule", "k{}", labelSelector={"matchLabels": {"app": "x"}}),
+            node=labelled,
+        ),
+        "labels-rather-spread": LongList(
+            "spread constraints, ScheduleAnyway, and a node with these labels",
+            lambda n: spread(n, "ScheduleAnyway", "k{}", labelSelector={"matchLabels": {"app": "x"}}),
+            node=labelled,
+        ),
+        "labels-apart": LongList(
+            "required terms of pod anti-affinity that select every pod, and a node with these labels",
+            lambda n: affinity(
+                "podAntiAffinity", REQUIRED, [{"topologyKey": key, "labelSelector": {}} for key in labels(n)]
+            ),
+            node=labelled,
+        ),
+        "labels-together": LongList(
+            "required terms of pod affinity that select every pod, and a node with these labels",
+            lambda n: affinity(
+                "podAffinity", REQUIRED, [{"topologyKey": key, "labelSelector": {}} for key in labels(n)]
+            ),
+            node=labelled,
+        ),
+        "labels-kept-off": LongList(
+            "a node with labels, and a pod with required anti-affinity by each of them to every pod",
+            nothing,
+            node=labelled,
+            resident=lambda n: affinity(
+                "podAntiAffinity", REQUIRED, [{"topologyKey": key, "labelSelector": {}} for key in labels(n)]
+            ),
+        ),
+        "labels-near": LongList(
+            "preferred terms of pod affinity that select a pod on a node with these labels",
+            lambda n: affinity(
+                "podAffinity",
+                PREFERRED,
+                [{"weight": 1, "podAffinityTerm": {"topologyKey": key, "labelSelector": {}}} for key in labels(n)],
+            ),
+            node=labelled,
+        ),
+        "images-present": LongList(
+            "containers, and a node with their images",
+            lambda n: {"spec": {"containers": [{"name": f"c{index}", "image": f"i{index}:1"} for index in n]}},
+            node=images,
+        ),
+        "resources-offered": LongList(
+            "resources that a container requests, and a node that offers them",
+            lambda n: one_container(resources=resources(n, "1")),
+            node=offers,
+        ),
+        "ports-taken": LongList("host ports, and a pod that has them", host_ports, resident=host_ports),
+        "labels-avoided": LongList(
+            "labels of a pod, and a pod with required anti-affinity to each",
+            labelled,
+            resident=lambda n: affinity(
+                "podAntiAffinity",
+                REQUIRED,
+                [{"topologyKey": HOST, "labelSelector": {"matchLabels": {key: "x"}}} for key in labels(n)],
+            ),
+        ),
+        "labels-sought": LongList(
+            "labels of a pod, and a pod with preferred affinity to each",
+            labelled,
+            resident=lambda n: affinity(
+                "podAffinity",
+                PREFERRED,
+                [
+                    {
+                        "weight": 1,
+                        "podAffinityTerm": {"topologyKey": HOST, "labelSelector": {"matchLabels": {key: value}}},
+                    }
+                    for key, value in labels(n).items()
+                ],
+            ),
         ),
     }
 )
-
-
-def merged(base: Object, patch: Object) -> Object:
-    """``base`` with the fields of ``patch``, map by map; a list replaces a list."""
-    result = dict(base)
-    for key, value in patch.items():
-        before = result.get(key)
-        result[key] = merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return result
-
-
-def pod(name: str, patch: Object, namespace: str = "cost", scheduler: str = "default-scheduler") -> Object:
-    """An ordinary pod with ``patch``."""
-    base = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"schedulerName": scheduler, "containers": [container()]},
-    }
-    return merged(base, patch)
-
-
-def node(name: str, number: int, patch: Object) -> Object:
-    """An ordinary node, in one of three zones, with ``patch``."""
-    base = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {HOST: name, ZONE: f"zone-{number % 3}"}},
-        "spec": {},
-        "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-    }
-    return merged(base, patch)
