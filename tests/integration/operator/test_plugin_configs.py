@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
 def users(installed: Installed, plugin_config: str) -> Any:
     item = installed.get("pluginconfig", plugin_config) or {}
-    return item.get("status", {}).get("usedBy")
+    return item.get("status", {}).get("usedBy", [])
 
 
 def test_a_plugin_config_reaches_its_users_and_knows_them(installed: Installed) -> None:

@@ -191,7 +191,7 @@ def test_a_plugin_config_forgets_a_user_that_is_deleted_while_it_is_being_checke
 
     world.report = late  # type: ignore[method-assign]
     world.settle()
-    assert world.users.plugin_configs["fit"].relations.status["usedBy"] == []
+    assert world.users.plugin_configs["fit"].relations.status.get("usedBy", []) == []
 
 
 def test_a_plugin_config_with_more_users_than_its_status_lists_comes_to_rest() -> None:

@@ -305,7 +305,8 @@ def is_used_by(plugin_config: UserObject, profile: str) -> bool | None:
 
 def plugin_config_status(plugin_config: UserObject, problems: ObjectProblems | None, used_by: Iterable[str]) -> Status:
     """Return the status of a PluginConfig."""
-    users = {"usedBy": sorted(used_by)[:MAX_USERS]}
+    # An empty list is left out: the API server may store it or not, and what is not as written is written again.
+    users = {"usedBy": names} if (names := sorted(used_by)[:MAX_USERS]) else {}
     if problems is not None:
         return {**users, **_stalled(plugin_config, problems, problems.places())}
     return {**users, **conditions(plugin_config, "True", "Valid", "the arguments are valid")}
