@@ -17,6 +17,7 @@ NODES = 200
 
 
 @pytest.mark.cluster
+@pytest.mark.alone
 def test_long_lists_cost_no_more_than_three_times_what_they_cost_kube_scheduler() -> None:
     some = list(cases(WORST, (500, 2000)))
     theirs, ours = asyncio.run(measure(some, "1.36", nodes=NODES, repetitions=2))
