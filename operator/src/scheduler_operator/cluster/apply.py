@@ -97,6 +97,8 @@ class Trial:
     profile: UserObject
     desired: Sequence[Object]
     live: Mapping[Identity, Object]
+    unchanged: frozenset[Identity]
+    """Those that are left as they are: as we applied them last, or contested."""
 
 
 class NameConflictError(Exception):
@@ -132,7 +134,9 @@ class Applier:
         uids = {key: item["metadata"]["uid"] for key, item in live.items()}
         known = {key: uids.get(key, UNKNOWN_UID) for key in map(identity, desired)}
         manifests = [with_uids(manifest, known) for manifest in desired]
-        trials = (self._try_one(manifest, live, manifests) for manifest in manifests)
+        unchanged = frozenset(identity(manifest) for manifest in manifests if self._stays(manifest, live))
+        changing = [manifest for manifest in manifests if identity(manifest) not in unchanged]
+        trials = (self._try_one(manifest, live, manifests) for manifest in changing)
         found = await asyncio.gather(*trials, return_exceptions=True)
         existing = {identity(item): item for item in found if isinstance(item, dict)}
         wanted = existing | {key: live[key] for key in known if key in live}
@@ -144,7 +148,7 @@ class Applier:
         for error in found:
             if isinstance(error, BaseException):
                 raise error
-        return Trial(profile, desired, live | existing)
+        return Trial(profile, desired, live | existing, unchanged)
 
     async def apply(self, trial: Trial, record: Record, keep: Collection[Identity] = ()) -> dict[Identity, Object]:
         """Apply the objects in their order, and return them as they are then; ``record`` is told of repairs.
@@ -154,8 +158,8 @@ class Applier:
         applied: dict[Identity, Object] = {}
         for manifest in trial.desired:
             before = trial.live.get(identity(manifest))
-            if before is not None and self._brake.rest(identity(manifest), self._clock()):
-                applied[identity(manifest)] = before
+            if before is not None and identity(manifest) in trial.unchanged:
+                applied[identity(manifest)] = before  # a steady state costs no request
                 continue
             # Later objects may refer to the uid of earlier ones, which only the API server knows.
             uids = {key: earlier["metadata"]["uid"] for key, earlier in applied.items()}
@@ -180,16 +184,14 @@ class Applier:
 
     def is_contested(self, profile: str) -> bool:
         """Return whether an object of the profile is left as others want it, for now."""
-        objects = map(identity, self._generated.of(profile, *kinds.ALL_GENERATED))
-        return any(self._brake.rest(key, self._clock()) for key in objects)
+        return any(self._brake.rest(key, self._clock()) for key in self._generated.identities(profile))
 
-    async def create(self, manifest: Object) -> Object:
+    async def create(self, manifest: Object) -> None:
         """Create an object, which nobody else writes."""
         query = {"fieldManager": FIELD_MANAGER}
         created: Object = await self._api.request("POST", self._collections[kind_of(manifest)], manifest, query=query)
         note_applied(None, created, was_made=False, is_shared=False)
         self._generated.put_written(kind_of(manifest), created)
-        return created
 
     async def read(self, kind: ResourceKind, name: str) -> Object:
         """Return an object."""
@@ -228,13 +230,10 @@ class Applier:
     async def _try_one(
         self, manifest: Object, live: Mapping[Identity, Object], desired: Sequence[Object]
     ) -> Object | None:
-        """Send a dry run, if ``manifest`` would change anything; return the object if it exists but was not known."""
+        """Send a dry run of ``manifest``, if it can be tried; return the object if it exists but was not known."""
         before = live.get(identity(manifest))
-        if before is not None:
-            must_be_new = _immutable_value(manifest, manifest["kind"]) != _immutable_value(before, manifest["kind"])
-            rests = self._brake.rest(identity(manifest), self._clock())
-            if must_be_new or rests or self._is_steady(manifest, before):
-                return None
+        if before is not None and _must_be_new(manifest, before):
+            return None
         role = manifest.get("roleRef", {})
         role_key = (role.get("kind"), role.get("name"))
         if role_key not in live and role_key in map(identity, desired):
@@ -259,19 +258,21 @@ class Applier:
         # Who takes our reference away does not take the object: what we made is remembered.
         return is_owned_by(profile, live) or self._made.get(identity(live)) == live["metadata"]["uid"]
 
-    def _is_steady(self, manifest: Object, live: Object) -> bool:
-        """Return whether ``live`` is as we applied it last, and that is what is desired."""
+    def _stays(self, manifest: Object, live: Mapping[Identity, Object]) -> bool:
+        """Return whether the object is left as it is: it is what we applied last and desire still, or is contested."""
+        before = live.get(identity(manifest))
+        if before is None:
+            return False
+        if self._brake.rest(identity(manifest), self._clock()):
+            return True
         # Others may have added fields just before our last apply, which leaves these to them.
-        has_foreign_fields = not _is_shared(live) and bool(ownership_patch(live))
-        applied = self._applied.get(identity(live))
-        return applied == AppliedVersion.of(manifest, live) and not has_foreign_fields
+        has_foreign_fields = not _is_shared(before) and bool(ownership_patch(before))
+        return not has_foreign_fields and self._applied.get(identity(before)) == AppliedVersion.of(manifest, before)
 
     async def _apply_one(self, manifest: Object, live: Object | None) -> Object:
         """Apply ``manifest`` and return the object as it is then; ``live`` is the object until now."""
         if live is not None:
-            if self._is_steady(manifest, live):
-                return live  # nothing was written since: a steady state costs no request
-            if _immutable_value(manifest, manifest["kind"]) != _immutable_value(live, manifest["kind"]):
+            if _must_be_new(manifest, live):
                 await self.delete(live)  # the API server never changes that field: only a new object helps
             elif not _is_shared(live) and ownership_patch(live):
                 await self._adopt(live)
@@ -333,6 +334,11 @@ def _own_content(live: Object) -> Object:
 def _is_shared(live: Object) -> bool:
     """Return whether others are meant to write to the object: a Lease is written by its holder."""
     return kind_of(live) is kinds.LEASE
+
+
+def _must_be_new(manifest: Object, live: Object) -> bool:
+    """Return whether ``manifest`` differs from ``live`` in a field that the API server never changes."""
+    return bool(_immutable_value(manifest, manifest["kind"]) != _immutable_value(live, manifest["kind"]))
 
 
 def _immutable_value(manifest: Object, kind: str) -> Any:

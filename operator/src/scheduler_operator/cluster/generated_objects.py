@@ -17,7 +17,7 @@ from scheduler_operator.cluster.json_reading import read_json
 from scheduler_operator.cluster.lease_renewals import LeaseRenewals
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.kinds import ResourceKind
-from scheduler_operator.resources.names import Object, profile_of
+from scheduler_operator.resources.names import Identity, Object, profile_of
 
 _REMEMBERED_DELETIONS = 1000
 
@@ -93,6 +93,10 @@ class GeneratedObjects:
         """Return the objects of ``profile`` that are of one of the ``wanted`` kinds."""
         names = sorted(self._names.get(profile, ()), key=lambda key: (key[0].plural, key[1]))
         return [self._objects[kind][name].decode() for kind, name in names if kind in wanted]
+
+    def identities(self, profile: str) -> list[Identity]:
+        """Return the kind and name of each object of ``profile``."""
+        return [(kind.name, name) for kind, name in self._names.get(profile, ())]
 
     def put(self, kind: ResourceKind, raw: Mapping[str, Any]) -> bool:
         """Keep an object, unless a newer version is here; return whether that is worth a look at its profile."""

@@ -4,7 +4,6 @@ A running scheduler goes on with the code that it has loaded. That the code has 
 it starts anew, and then it cannot.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,11 +11,12 @@ from typing import Any
 
 import msgspec
 
+from scheduler_operator.cluster.following import follow
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.names import PROFILE_LABEL
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import Problem
-from scheduler_runtime.kube import Change, Client, Kind, Reflector, credentials
+from scheduler_runtime.kube import Change, Kind
 from scheduler_runtime.kube.watch.kinds import Identity, ObjectIdentity, Wire, read_items
 
 _PATH = "spec.source.configMap"
@@ -136,11 +136,9 @@ async def watch_plugin_code(
         _read,
         {"labelSelector": f"!{PROFILE_LABEL}"},  # not those that are generated
     )
-    loaded = await asyncio.to_thread(credentials.load, kubeconfig)
-    async with Client(loaded, user_agent) as client:
-        reflector = Reflector(config_maps, client, take)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(reflector.run())
-            await reflector.synced.wait()
-            code.is_known = True
-            queue(None)
+
+    def note_listed() -> None:
+        code.is_known = True
+        queue(None)
+
+    await follow(kubeconfig, user_agent, config_maps, take, note_listed)

@@ -1,15 +1,15 @@
 """Watch of the generated bindings in kube-system: kopf looks into the operator's namespace only."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_operator.cluster.following import follow
 from scheduler_operator.cluster.generated_objects import GeneratedObjects
 from scheduler_operator.cluster.json_reading import read_json
 from scheduler_operator.resources.kinds import READER_BINDING
 from scheduler_operator.resources.names import GENERATED_SELECTOR, profile_of
-from scheduler_runtime.kube import Change, Client, Kind, Reflector, credentials
+from scheduler_runtime.kube import Change, Kind
 from scheduler_runtime.kube.watch.kinds import Identity, ObjectIdentity, decode_identified, read_items
 
 
@@ -51,10 +51,4 @@ async def watch_reader_bindings(
         for binding in filter(None, (change.old, change.new)):
             queue(profile_of(binding.raw["metadata"]))
 
-    loaded = await asyncio.to_thread(credentials.load, kubeconfig)
-    async with Client(loaded, user_agent) as client:
-        reflector = Reflector(BINDINGS, client, take)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(reflector.run())
-            await reflector.synced.wait()
-            generated.mark_listed(READER_BINDING)
+    await follow(kubeconfig, user_agent, BINDINGS, take, lambda: generated.mark_listed(READER_BINDING))

@@ -97,11 +97,13 @@ class Rollouts:
             return state
         last_good = await self._read(owner, kept)
         trial = await self._try_out_beside(owner, last_good, revision)
-        state = self.observe(owner, await self._apply(trial, joiners, last_good))
+        applied = await self._apply(trial, joiners, last_good)
+        state = self.observe(owner, applied)
         if state.goes_by(revision.document):
-            trial = await self._applier.try_out(owner, revision.objects)
-            applied = await self._apply(trial, joiners)  # what only the one before needed is taken away
-            await self._keep(owner, revision, KeptRevision(0, revision.digest, made=_uids(applied)))
+            made = {key: uid for key, uid in _uids(applied).items() if key in revision.identities}
+            await self._keep(owner, revision, KeptRevision(0, revision.digest, made=made))
+            # What only the one before needed is taken away when that is not the last good one any more.
+            await self._apply(await self._applier.try_out(owner, revision.objects), ())
         elif cause := self._lasting_failure(owner, revision, state):
             logger.warning("%s %s: going back to the last good revision: %s", owner.kind, owner.name, cause)
             cause = cut(cause, MAX_MESSAGE)
@@ -142,7 +144,8 @@ class Rollouts:
         if trial.live:
             await self._applier.apply(trial, partial(self._events.record, profile))
         for revision in self._generated.of(profile.name, kinds.REVISION):
-            await self._applier.delete(revision)
+            if is_owned_by(profile, revision):
+                await self._applier.delete(revision)
 
     def is_contested(self, profile: str) -> bool:
         """Return whether an object of the profile is left as others want it, until it is changed back again."""

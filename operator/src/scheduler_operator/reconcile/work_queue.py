@@ -110,14 +110,14 @@ class KeyQueue(Generic[Key]):
         for key in [key for key, end in self._resting.items() if end <= now]:
             self._become_ready(key, self._resting.pop(key))
         may_be_slow = self._running.keys().isdisjoint(self._slow)
-        quick_first = sorted(self._ready, key=lambda key: (key in self._slow, key in self._in_bulk))
-        for key in quick_first:
-            if may_be_slow or key not in self._slow:
-                self._metrics.observe_wait(key, now - self._ready.pop(key))
-                self._in_bulk.discard(key)
-                self._running[key] = now
-                return key
-        return None
+        candidates = self._ready if may_be_slow else [key for key in self._ready if key not in self._slow]
+        # The first of the best: that is the one that has waited longest.
+        best = min(candidates, key=lambda key: (key in self._slow, key in self._in_bulk), default=None)
+        if best is not None:
+            self._metrics.observe_wait(best, now - self._ready.pop(best))
+            self._in_bulk.discard(best)
+            self._running[best] = now
+        return best
 
     def charge(self, key: Key, seconds: float, now: float) -> None:
         """Note how much CPU time the work on ``key``, which is running, has taken."""

@@ -116,11 +116,6 @@ def is_owned_by(profile: UserObject, live: Mapping[str, Any]) -> bool:
     return any(all(owner.get(field) == value for field, value in wanted.items()) for owner in owners)
 
 
-def generated_for(profile: str) -> str:
-    """The label selector of the objects of one profile."""
-    return f"{GENERATED_SELECTOR}={profile}"
-
-
 def pod_labels(profile: str) -> dict[str, str]:
     """The labels by which a Deployment and a Service find the pods of a profile's scheduler."""
     return {APP_LABEL: APP, PROFILE_LABEL: profile}
